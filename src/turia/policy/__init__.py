@@ -1,0 +1,1 @@
+"""When a word may be written. Pure functions of counts; knows no model."""

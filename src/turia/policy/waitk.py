@@ -1,0 +1,65 @@
+"""Wait-k with catch-up (Eqs. 3-5; METHOD sections 2 and 5). One function per equation.
+
+Letters: t = 1-based target word inside its sentence, k = words of lead, gamma = target words per source word.
+Counts are whole words. gamma is compared exactly: (t - 1) / gamma is taken as a fraction of decimals, so that
+k + 4 / 0.8 is 5 words later and not, by a rounding error, 4.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from fractions import Fraction
+from math import ceil, floor
+from typing import Literal
+
+Rounding = Literal["floor", "ceil"]
+
+
+@lru_cache(maxsize=64)
+def _fraction(gamma: float) -> Fraction:
+    return Fraction(str(gamma))
+
+
+def words_needed(t: int, k: int, gamma: float = 1.0, rounding: Rounding = "floor") -> int:
+    """g(t) = floor(k + (t - 1) / gamma) (Eq. 4; with gamma = 1, Eq. 3). The authors' code takes the ceiling."""
+    assert t >= 1 and k >= 1 and gamma > 0
+    needed = k + (t - 1) / _fraction(gamma)
+    return floor(needed) if rounding == "floor" else ceil(needed)
+
+
+def words_needed_in_sentence(
+    t: int, k: int, sentence_words: int, gamma: float = 1.0, rounding: Rounding = "floor"
+) -> int:
+    """min(g(t), |x_n|): a sentence has no more words than it has (METHOD section 2)."""
+    return min(words_needed(t, k, gamma, rounding), sentence_words)
+
+
+def stream_delay(
+    t: int,
+    k: int,
+    start: int,
+    sentence_words: int,
+    stream_words: int,
+    gamma: float = 1.0,
+    window: int = 0,
+    rounding: Rounding = "floor",
+) -> int:
+    """d = min(|X|, w + A[n] + min(g(t), |x_n|)): the G(i) of Eq. 5 behind a segmenter of `window` future words.
+
+    `start` is A[n], `stream_words` is |X| (METHOD section 5).
+    """
+    needed = words_needed_in_sentence(t, k, sentence_words, gamma, rounding)
+    return min(stream_words, window + start + needed)
+
+
+def may_write(
+    t: int, k: int, sentence_read: int, closed: bool, gamma: float = 1.0, rounding: Rounding = "floor"
+) -> bool:
+    """Whether target word t may be written when `sentence_read` words of its sentence are visible.
+
+    A closed sentence has been read whole: its rest is written without waiting (the catch-up of METHOD section 2).
+    The first action of a sentence is always READ.
+    """
+    if sentence_read == 0:
+        return False
+    return closed or sentence_read >= words_needed(t, k, gamma, rounding)

@@ -1,0 +1,37 @@
+"""Delays: how many source words had been read when each target word was written.
+
+This is the global delay function G of Eq. 1, as a list d[0..|Y|-1] of word counts (METHOD section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from turia.stream.actions import Action
+
+
+def delays_from_actions(actions: Iterable[Action]) -> list[int]:
+    """d[i] = number of READs before the i-th WRITE (the G(i) of Eq. 1)."""
+    delays: list[int] = []
+    read = 0
+    for action in actions:
+        if action is Action.READ:
+            read += 1
+        else:
+            delays.append(read)
+    return delays
+
+
+def actions_from_delays(delays: Sequence[int], source_words: int) -> list[Action]:
+    """The actions that give `delays`; what was never waited for is read at the end."""
+    actions: list[Action] = []
+    read = 0
+    for delay in delays:
+        actions += [Action.READ] * (delay - read) + [Action.WRITE]
+        read = max(read, delay)
+    return actions + [Action.READ] * (source_words - read)
+
+
+def relative_delays(delays: Sequence[int], start: int) -> list[int]:
+    """g_n(i) = d[i] - A[n] inside the sentence that begins at source offset `start`."""
+    return [delay - start for delay in delays]

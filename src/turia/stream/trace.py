@@ -1,0 +1,191 @@
+"""The record of one stream as JSON lines: the only link from the engine to the evaluation (CLI.md, "Trace").
+
+    {"type":"stream","version":1,"model":"de-en","k":4,...}
+    {"type":"write","word":"Ladies","index":0,"read":5,"sentence":0,"reason":"policy","ms":812.4}
+    {"type":"sentence","sentence":0,"source_words":17,"target_words":19,"reason":"segmenter"}
+    {"type":"note","kind":"loop","sentence":3,"detail":"..."}
+    {"type":"end","source_words":25561,"target_words":26102}
+
+Readers accept keys they do not know (a later minor version may add them) and refuse a version they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from turia.errors import FormatError
+
+VERSION = 1
+REASONS = ("policy", "catch-up", "flush")
+
+
+@dataclass(frozen=True)
+class Write:
+    """One committed target word; `read` is its delay d[index]."""
+
+    word: str
+    index: int
+    read: int
+    sentence: int
+    reason: str
+    ms: float | None = None
+
+
+@dataclass(frozen=True)
+class SentenceEnd:
+    """A sentence pair is complete on both sides."""
+
+    sentence: int
+    source_words: int
+    target_words: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a guard did: a loop cut, a length limit hit, history dropped, input replaced."""
+
+    kind: str
+    sentence: int
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class End:
+    """The stream is over."""
+
+    source_words: int
+    target_words: int
+
+
+Record = Write | SentenceEnd | Note | End
+_TYPES: dict[str, type[Record]] = {"write": Write, "sentence": SentenceEnd, "note": Note, "end": End}
+_NAMES = {record_type: name for name, record_type in _TYPES.items()}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A whole stream: its settings (k, gamma, window, history, rounding, units, ...) and its records."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    records: tuple[Record, ...] = ()
+
+    def writes(self) -> list[Write]:
+        return [record for record in self.records if isinstance(record, Write)]
+
+    def words(self) -> list[str]:
+        return [write.word for write in self.writes()]
+
+    def delays(self) -> list[int]:
+        return [write.read for write in self.writes()]
+
+    def source_words(self) -> int:
+        """Source words of the stream, or of what was read of it when the trace was cut off."""
+        ends = [record.source_words for record in self.records if isinstance(record, End)]
+        return ends[-1] if ends else max(self.delays(), default=0)
+
+
+def header_line(settings: Mapping[str, Any]) -> str:
+    """The first line of a trace."""
+    return _dumps({"type": "stream", "version": VERSION, **settings})
+
+
+def record_line(record: Record) -> str:
+    """One record as its line, without the newline; absent times are left out."""
+    fields = {key: value for key, value in vars(record).items() if value is not None}
+    return _dumps({"type": _NAMES[type(record)], **fields})
+
+
+def trace_lines(trace: Trace) -> Iterator[str]:
+    """The lines of a whole trace."""
+    yield header_line(trace.settings)
+    for record in trace.records:
+        yield record_line(record)
+
+
+def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
+    """A trace from its lines; refuses what a correct engine cannot have written, naming the line."""
+    settings: dict[str, Any] | None = None
+    records: list[Record] = []
+    words = read = 0
+    ended = False
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        data = _object(line, path, number)
+        if settings is None:
+            settings = _settings(data, path, number)
+            continue
+        if ended:
+            raise FormatError("a record after the end of the stream", path, number)
+        record = _record(data, path, number)
+        if isinstance(record, Write):
+            if record.index != words:
+                raise FormatError(f"word index {record.index}, expected {words}", path, number)
+            if record.read < read:
+                raise FormatError(f"read {record.read} words, but {read} had been read before", path, number)
+            words, read = words + 1, record.read
+        elif isinstance(record, End):
+            ended = True
+            if record.target_words != words:
+                raise FormatError(f"{record.target_words} target words, but {words} were written", path, number)
+            if record.source_words < read:
+                raise FormatError(f"{record.source_words} source words, but {read} were read", path, number)
+        records.append(record)
+    if settings is None:
+        raise FormatError("empty trace: expected a first line with \"type\":\"stream\"", path)
+    return Trace(settings, tuple(records))
+
+
+def _settings(data: dict[str, Any], path: str | None, number: int) -> dict[str, Any]:
+    if data.get("type") != "stream":
+        raise FormatError('a trace begins with a line of "type":"stream"', path, number)
+    if data.get("version") != VERSION:
+        raise FormatError(f"trace version {data.get('version')!r}; this Turia reads {VERSION}", path, number)
+    return {key: value for key, value in data.items() if key not in ("type", "version")}
+
+
+def _record(data: dict[str, Any], path: str | None, number: int) -> Record:
+    record_type = _TYPES.get(str(data.get("type")))
+    if record_type is None:
+        raise FormatError(f"unknown record type {data.get('type')!r}", path, number)
+    try:
+        record = record_type(**{key: data[key] for key in record_type.__dataclass_fields__ if key in data})
+    except TypeError as error:
+        raise FormatError(f"incomplete {data['type']} record: {error}", path, number) from error
+    for key, value in vars(record).items():
+        expected = _FIELD_TYPES[key]
+        if not isinstance(value, expected) or isinstance(value, bool):
+            raise FormatError(f"{key} is {value!r}", path, number)
+    return record
+
+
+_FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
+    "word": str,
+    "reason": str,
+    "kind": str,
+    "detail": str,
+    "index": int,
+    "read": int,
+    "sentence": int,
+    "source_words": int,
+    "target_words": int,
+    "ms": (int, float, type(None)),
+}
+
+
+def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"not JSON: {error.msg}", path, number) from error
+    if not isinstance(data, dict):
+        raise FormatError("expected a JSON object", path, number)
+    return data
+
+
+def _dumps(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
