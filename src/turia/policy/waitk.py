@@ -7,8 +7,8 @@ k + 4 / 0.8 is 5 words later and not, by a rounding error, 4.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 from typing import Literal
 
@@ -21,8 +21,10 @@ def _fraction(gamma: float) -> Fraction:
 
 
 def words_needed(t: int, k: int, gamma: float = 1.0, rounding: Rounding = "floor") -> int:
-    """g(t) = floor(k + (t - 1) / gamma) (Eq. 4; with gamma = 1, Eq. 3). The authors' code takes the ceiling."""
-    assert t >= 1 and k >= 1 and gamma > 0
+    """g(t) = floor(k + (t - 1) / gamma) (Eq. 4; with gamma = 1, Eq. 3). The authors' code rounds up."""
+    assert t >= 1
+    assert k >= 1
+    assert gamma > 0
     needed = k + (t - 1) / _fraction(gamma)
     return floor(needed) if rounding == "floor" else ceil(needed)
 
@@ -44,9 +46,9 @@ def stream_delay(
     window: int = 0,
     rounding: Rounding = "floor",
 ) -> int:
-    """d = min(|X|, w + A[n] + min(g(t), |x_n|)): the G(i) of Eq. 5 behind a segmenter of `window` future words.
+    """d = min(|X|, w + A[n] + min(g(t), |x_n|)): the G(i) of Eq. 5, behind a segmenter.
 
-    `start` is A[n], `stream_words` is |X| (METHOD section 5).
+    `start` is A[n], `stream_words` is |X|, `window` is w, the segmenter's future words (METHOD section 5).
     """
     needed = words_needed_in_sentence(t, k, sentence_words, gamma, rounding)
     return min(stream_words, window + start + needed)
@@ -57,8 +59,8 @@ def may_write(
 ) -> bool:
     """Whether target word t may be written when `sentence_read` words of its sentence are visible.
 
-    A closed sentence has been read whole: its rest is written without waiting (the catch-up of METHOD section 2).
-    The first action of a sentence is always READ.
+    A closed sentence has been read whole: its rest is written without waiting (the catch-up of METHOD
+    section 2). The first action of a sentence is always READ.
     """
     if sentence_read == 0:
         return False

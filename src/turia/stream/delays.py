@@ -23,12 +23,13 @@ def delays_from_actions(actions: Iterable[Action]) -> list[int]:
 
 
 def actions_from_delays(delays: Sequence[int], source_words: int) -> list[Action]:
-    """The actions that give `delays`; what was never waited for is read at the end."""
+    """The actions that give `delays` (which never decrease); what no word waited for is read at the end."""
     actions: list[Action] = []
     read = 0
     for delay in delays:
+        assert read <= delay <= source_words
         actions += [Action.READ] * (delay - read) + [Action.WRITE]
-        read = max(read, delay)
+        read = delay
     return actions + [Action.READ] * (source_words - read)
 
 

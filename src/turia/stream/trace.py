@@ -6,15 +6,16 @@
     {"type":"note","kind":"loop","sentence":3,"detail":"..."}
     {"type":"end","source_words":25561,"target_words":26102}
 
-Readers accept keys they do not know (a later minor version may add them) and refuse a version they do not know.
+Readers accept keys they do not know (a later release may add them), and refuse a version or a type of record
+that they do not know. Lines end in "\n" alone: other line breaks of Unicode may stand inside a line.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Never
 
 from turia.errors import FormatError
 
@@ -90,6 +91,7 @@ class Trace:
 
 def header_line(settings: Mapping[str, Any]) -> str:
     """The first line of a trace."""
+    assert not {"type", "version"} & settings.keys()
     return _dumps({"type": "stream", "version": VERSION, **settings})
 
 
@@ -110,8 +112,7 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
     """A trace from its lines; refuses what a correct engine cannot have written, naming the line."""
     settings: dict[str, Any] | None = None
     records: list[Record] = []
-    words = read = 0
-    ended = False
+    words = read = sentence = 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -119,7 +120,7 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
         if settings is None:
             settings = _settings(data, path, number)
             continue
-        if ended:
+        if records and isinstance(records[-1], End):
             raise FormatError("a record after the end of the stream", path, number)
         record = _record(data, path, number)
         if isinstance(record, Write):
@@ -127,16 +128,18 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
                 raise FormatError(f"word index {record.index}, expected {words}", path, number)
             if record.read < read:
                 raise FormatError(f"read {record.read} words, but {read} had been read before", path, number)
-            words, read = words + 1, record.read
+            if record.sentence < sentence:
+                raise FormatError(f"sentence {record.sentence} after sentence {sentence}", path, number)
+            words, read, sentence = words + 1, record.read, record.sentence
         elif isinstance(record, End):
-            ended = True
             if record.target_words != words:
-                raise FormatError(f"{record.target_words} target words, but {words} were written", path, number)
+                cause = f"{record.target_words} target words, but {words} were written"
+                raise FormatError(cause, path, number)
             if record.source_words < read:
                 raise FormatError(f"{record.source_words} source words, but {read} were read", path, number)
         records.append(record)
     if settings is None:
-        raise FormatError("empty trace: expected a first line with \"type\":\"stream\"", path)
+        raise FormatError('empty trace: expected a first line with "type":"stream"', path)
     return Trace(settings, tuple(records))
 
 
@@ -149,43 +152,57 @@ def _settings(data: dict[str, Any], path: str | None, number: int) -> dict[str, 
 
 
 def _record(data: dict[str, Any], path: str | None, number: int) -> Record:
-    record_type = _TYPES.get(str(data.get("type")))
+    name = data.get("type")
+    record_type = _TYPES.get(name) if isinstance(name, str) else None
     if record_type is None:
-        raise FormatError(f"unknown record type {data.get('type')!r}", path, number)
-    try:
-        record = record_type(**{key: data[key] for key in record_type.__dataclass_fields__ if key in data})
-    except TypeError as error:
-        raise FormatError(f"incomplete {data['type']} record: {error}", path, number) from error
-    for key, value in vars(record).items():
-        expected = _FIELD_TYPES[key]
-        if not isinstance(value, expected) or isinstance(value, bool):
-            raise FormatError(f"{key} is {value!r}", path, number)
+        known = ", ".join(_TYPES)
+        raise FormatError(f"unknown record type {name!r}, expected one of {known}", path, number)
+    values: dict[str, Any] = {}
+    for item in fields(record_type):
+        if item.name in data:
+            values[item.name] = data[item.name]
+            _check(item.name, data[item.name], path, number)
+        elif item.default is MISSING:
+            raise FormatError(f"a {name} record without {item.name!r}", path, number)
+    record = record_type(**values)
+    if isinstance(record, Write):
+        if record.word.split() != [record.word]:
+            raise FormatError(f"word is {record.word!r}, expected one word", path, number)
+        if record.reason not in REASONS:
+            expected = ", ".join(REASONS)
+            raise FormatError(f"reason is {record.reason!r}, expected one of {expected}", path, number)
     return record
 
 
-_FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
-    "word": str,
-    "reason": str,
-    "kind": str,
-    "detail": str,
-    "index": int,
-    "read": int,
-    "sentence": int,
-    "source_words": int,
-    "target_words": int,
-    "ms": (int, float, type(None)),
-}
+def _check(key: str, value: Any, path: str | None, number: int) -> None:
+    """Texts are strings, times are numbers, all else counts words or sentences."""
+    if key in ("word", "reason", "kind", "detail"):
+        fits, expected = isinstance(value, str), "a string"
+    elif key == "ms":
+        fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        expected = "a number"
+    else:
+        fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        expected = "a whole number from 0"
+    if not fits:
+        raise FormatError(f"{key} is {value!r}, expected {expected}", path, number)
 
 
 def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
     try:
-        data = json.loads(line)
+        data = json.loads(line, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise FormatError(f"not JSON: {error.msg}", path, number) from error
+        raise FormatError(f"not JSON: {error.msg} at column {error.colno}", path, number) from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets 5,000 deep
+        raise FormatError(f"not JSON: {error}", path, number) from error
     if not isinstance(data, dict):
         raise FormatError("expected a JSON object", path, number)
     return data
 
 
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is not a JSON number")
+
+
 def _dumps(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
