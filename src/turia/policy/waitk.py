@@ -1,8 +1,8 @@
 """Wait-k with catch-up (Eqs. 3-5; METHOD sections 2 and 5). One function per equation.
 
 Letters: t = 1-based target word inside its sentence, k = words of lead, gamma = target words per source word.
-Counts are whole words. gamma is compared exactly: (t - 1) / gamma is taken as a fraction of decimals, so that
-k + 4 / 0.8 is 5 words later and not, by a rounding error, 4.
+Counts are whole words. gamma is the decimal that was written: (t - 1) / gamma is an exact fraction, so that
+1 + 33 / 1.1 is 31 words and not, by a rounding error, 30.
 """
 
 from __future__ import annotations

@@ -1,0 +1,45 @@
+"""Guards against a model that loops or runs away (METHOD section 2). Pure functions of words and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LENGTH_BASE, LENGTH_FACTOR = 10, 2.5
+REPEATS, ORDERS = 5, range(2, 7)
+RATIO_LOW, RATIO_HIGH, RATIO_FROM = 0.4, 3.0, 10
+
+
+def length_limit(source_words: int) -> int:
+    """Target words that a sentence of `source_words` may have: a + b * words."""
+    return int(LENGTH_BASE + LENGTH_FACTOR * source_words)
+
+
+def repeats_at_end(words: Sequence[str], order: int) -> int:
+    """How often the last `order` words stand there in a row."""
+    unit = list(words[-order:])
+    count, end = 0, len(words)
+    while end >= order and list(words[end - order : end]) == unit:
+        count, end = count + 1, end - order
+    return count
+
+
+def loops(words: Sequence[str]) -> bool:
+    """Whether the words just written end in an n-gram of order 2 to 6 that stands there more than 5 times."""
+    return any(repeats_at_end(words, order) > REPEATS for order in ORDERS)
+
+
+def degenerate(source_words: int, target: Sequence[str]) -> bool:
+    """Whether a finished sentence is unfit as history: a repeated n-gram, or a length ratio out of bounds."""
+    if any(_most_repeated(target, order) > REPEATS for order in ORDERS):
+        return True
+    if source_words <= RATIO_FROM or len(target) <= RATIO_FROM:
+        return False
+    return not RATIO_LOW <= len(target) / source_words <= RATIO_HIGH
+
+
+def _most_repeated(words: Sequence[str], order: int) -> int:
+    counts: dict[tuple[str, ...], int] = {}
+    for start in range(len(words) - order + 1):
+        unit = tuple(words[start : start + order])
+        counts[unit] = counts.get(unit, 0) + 1
+    return max(counts.values(), default=0)
