@@ -174,6 +174,67 @@ class Recipe:
     validation: Validation = field(default_factory=Validation)
 
 
+@dataclass(frozen=True)
+class SegmenterData:
+    """Texts whose sentence ends the segmenter learns."""
+
+    train: tuple[Corpus, ...]
+    """Parallel corpora, of which the side of the recipe's language is used; a line is a sentence."""
+    dev: tuple[Corpus, ...]
+    """Decides the learning rate, the best epoch and the threshold."""
+    monolingual: tuple[Path, ...] = ()
+    """Running text, `id<TAB>text` a line, whose punctuation gives the sentence ends."""
+
+
+@dataclass(frozen=True)
+class SegmenterModel:
+    """The classifier of METHOD section 5. The paper has embedding 256, hidden 256."""
+
+    network: Literal["ff-text", "rnn"] = "ff-text"
+    windows: tuple[int, ...] = (0, 1, 2, 3, 4)
+    """Future words w: one classifier each, on shared embedding and GRU."""
+    vocabulary: int = 25_000
+    """Words with their own id."""
+    endings: int = 1000
+    """Word endings with an id, for the words without one."""
+    embedding: int = 256
+    hidden: int = 256
+    feed_forward: int = 128
+    """Width of the two ReLU layers of `ff-text`."""
+    dropout: float = 0.3
+
+
+@dataclass(frozen=True)
+class SegmenterTraining:
+    """The optimiser of the segmenter."""
+
+    epochs: int = 15
+    samples_per_epoch: int = 1_000_000
+    batch: int = 256
+    split_share: float = 0.3
+    """Least share of samples that are sentence ends."""
+    hidden_future: float = 0.05
+    """Share of samples whose last future words are hidden, as when a stream word says nothing."""
+    learning_rate: float = 1e-4
+    patience: int = 5
+    """Epochs without a better dev macro-F1 after which the learning rate is halved."""
+    decision: Literal["calibrated", "argmax"] = "calibrated"
+    """The threshold with the best boundary F1 on dev, or 0.5."""
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class SegmenterRecipe:
+    """One language's segmenter, for all its windows."""
+
+    language: str
+    data: SegmenterData
+    run: Path = Path("run")
+    seed: int = 1
+    model: SegmenterModel = field(default_factory=SegmenterModel)
+    training: SegmenterTraining = field(default_factory=SegmenterTraining)
+
+
 T = TypeVar("T")
 
 
