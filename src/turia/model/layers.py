@@ -1,0 +1,137 @@
+"""The parts of the Transformer. Caches are explicit: what a layer must remember goes in and comes out.
+
+B batch, R rows (queries), C columns (keys), P columns kept from before, D width, H heads, E = D / H.
+A bias is [B, 1, R, C], 0 where a row may look and -inf where it may not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class KeysValues(NamedTuple):
+    """Keys and values of one attention, each [B, H, C, E]."""
+
+    keys: Tensor
+    values: Tensor
+
+
+def sinusoids(positions: int, width: int) -> Tensor:
+    """[positions, width] sinusoidal position embeddings, sines first, then cosines (as fairseq lays them out)."""
+    half = width // 2
+    rates = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10_000) / (half - 1)))
+    angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates[None]
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
+
+
+def bias_from_limits(limits: Tensor, columns: int) -> Tensor:
+    """[B, 1, R, columns] from limits [B, R]: row r sees the columns before its limit."""
+    hidden = torch.arange(columns, device=limits.device) >= limits[:, None, :, None]
+    return torch.zeros(hidden.shape, device=limits.device).masked_fill(hidden, float("-inf"))
+
+
+class Attention(nn.Module):
+    """Multi-head attention over given keys and values."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(width, 2 * width)
+        self.output = nn.Linear(width, width)
+
+    def keys_values(self, x: Tensor) -> KeysValues:
+        """[B, C, D] -> keys and values, each [B, H, C, E]."""
+        keys, values = self.key_value(x).chunk(2, dim=-1)
+        return KeysValues(self._split(keys), self._split(values))
+
+    def forward(self, x: Tensor, memory: KeysValues, bias: Tensor) -> Tensor:
+        """[B, R, D] queries over `memory`."""
+        dropout = self.dropout if self.training else 0.0
+        attended = F.scaled_dot_product_attention(
+            self._split(self.query(x)), memory.keys, memory.values, attn_mask=bias, dropout_p=dropout
+        )
+        return self.output(attended.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.expand = nn.Linear(width, inner)
+        self.contract = nn.Linear(inner, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.contract(self.dropout(F.relu(self.expand(x))))
+
+
+class Residual(nn.Module):
+    """Norm and dropout around a part: pre-norm x + f(norm(x)), or the paper's post-norm norm(x + f(x))."""
+
+    def __init__(self, width: int, dropout: float, pre_norm: bool) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+        self.pre_norm = pre_norm
+
+    def before(self, x: Tensor) -> Tensor:
+        return self.norm(x) if self.pre_norm else x
+
+    def after(self, x: Tensor, part: Tensor) -> Tensor:
+        total = x + self.dropout(part)
+        return total if self.pre_norm else self.norm(total)
+
+
+def extend(past: KeysValues | None, new: KeysValues) -> KeysValues:
+    """What was kept, and the new columns after it."""
+    if past is None:
+        return new
+    return KeysValues(torch.cat([past.keys, new.keys], dim=2), torch.cat([past.values, new.values], dim=2))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool) -> None:
+        super().__init__()
+        self.attention = Attention(width, heads, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout)
+        self.around_attention = Residual(width, dropout, pre_norm)
+        self.around_feed_forward = Residual(width, dropout, pre_norm)
+
+    def forward(self, x: Tensor, bias: Tensor, past: KeysValues | None) -> tuple[Tensor, KeysValues]:
+        """x [B, R, D], bias [B, 1, R, P + R] -> x, and keys and values of all P + R positions."""
+        y = self.around_attention.before(x)
+        kept = extend(past, self.attention.keys_values(y))
+        x = self.around_attention.after(x, self.attention(y, kept, bias))
+        x = self.around_feed_forward.after(x, self.feed_forward(self.around_feed_forward.before(x)))
+        return x, kept
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool) -> None:
+        super().__init__()
+        self.attention = Attention(width, heads, dropout)
+        self.cross_attention = Attention(width, heads, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout)
+        self.around_attention = Residual(width, dropout, pre_norm)
+        self.around_cross_attention = Residual(width, dropout, pre_norm)
+        self.around_feed_forward = Residual(width, dropout, pre_norm)
+
+    def forward(
+        self, x: Tensor, bias: Tensor, memory: KeysValues, memory_bias: Tensor, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
+        """x [B, R, D], bias [B, 1, R, P + R], memory_bias [B, 1, R, S] -> x, and keys and values of all rows."""
+        y = self.around_attention.before(x)
+        kept = extend(past, self.attention.keys_values(y))
+        x = self.around_attention.after(x, self.attention(y, kept, bias))
+        y = self.around_cross_attention.before(x)
+        x = self.around_cross_attention.after(x, self.cross_attention(y, memory, memory_bias))
+        x = self.around_feed_forward.after(x, self.feed_forward(self.around_feed_forward.before(x)))
+        return x, kept

@@ -1,0 +1,54 @@
+"""Named sizes. BASE and BIG are the paper's (METHOD section 4); `small` suits a CPU, `tiny` the tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turia.config import Anchor, Encoder, Model
+
+
+@dataclass(frozen=True)
+class Shape:
+    """All that determines the Transformer's computation, but its weights."""
+
+    width: int
+    feed_forward: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    source_vocabulary: int
+    target_vocabulary: int
+    joint: bool
+    """One embedding for both sides."""
+    encoder: Encoder
+    anchor: Anchor
+    pre_norm: bool
+    max_positions: int
+
+
+PRESETS: dict[str, tuple[int, int, int, int, int]] = {
+    # width, feed forward, heads, encoder layers, decoder layers
+    "tiny": (64, 128, 4, 2, 2),
+    "small": (256, 1024, 4, 6, 3),
+    "base": (512, 2048, 8, 6, 6),
+    "big": (1024, 4096, 16, 6, 6),
+}
+
+
+def shape_of(model: Model, source_vocabulary: int, target_vocabulary: int, joint: bool) -> Shape:
+    """The preset's sizes, with what the recipe sets in their place."""
+    width, feed_forward, heads, encoder_layers, decoder_layers = PRESETS[model.preset]
+    return Shape(
+        width=model.width or width,
+        feed_forward=model.feed_forward or feed_forward,
+        heads=model.heads or heads,
+        encoder_layers=model.encoder_layers or encoder_layers,
+        decoder_layers=model.decoder_layers or decoder_layers,
+        source_vocabulary=source_vocabulary,
+        target_vocabulary=target_vocabulary,
+        joint=joint,
+        encoder=model.encoder,
+        anchor=model.anchor,
+        pre_norm=model.norm == "pre",
+        max_positions=model.max_positions,
+    )

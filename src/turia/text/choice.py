@@ -1,0 +1,38 @@
+"""Which pieces may come next in a translation (METHOD sections 2 and 7).
+
+Reserved symbols never appear in a word; a closing symbol comes only between words, and only when the source sentence is
+complete; a word is never empty.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.text.subwords import Subwords
+from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
+
+Flags = npt.NDArray[np.bool_]
+
+assert set(CLOSING_IDS) == {SEP_ID, BRK_ID, END_ID}
+
+
+class Forbidden(NamedTuple):
+    """[V] pieces that may not come next; one table for each place that a writer can be in."""
+
+    word_start: Flags
+    """Between words, the source sentence still going on."""
+    word_start_or_end: Flags
+    """Between words, the source sentence complete: a closing symbol may come."""
+    in_word: Flags
+
+
+def forbidden_pieces(subwords: Subwords) -> Forbidden:
+    """The tables for one vocabulary."""
+    symbols = subwords.is_control
+    start = symbols | subwords.starts_empty_word
+    start_or_end = start.copy()
+    start_or_end[list(CLOSING_IDS)] = False
+    return Forbidden(start, start_or_end, symbols.copy())

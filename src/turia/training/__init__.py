@@ -1,0 +1,1 @@
+"""Teaching the model. Needs torch."""
