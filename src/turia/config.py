@@ -1,25 +1,46 @@
 """Recipes: frozen dataclasses filled from TOML.
 
-Rules: a key that no dataclass knows is refused, with the nearest known one named; so is a value of the wrong type or
-outside its range. Paths in a recipe are relative to the recipe's own folder. One recipe is one experiment: `turia
-prepare` and `turia train` read the same file, and a run folder keeps a copy of what it was trained with.
+Rules: a key that no dataclass knows is refused, with the nearest known one named; so is a value of the wrong
+type or outside its range. Paths in a recipe are relative to the recipe's own folder. One recipe is one
+experiment: `turia prepare` and `turia train` read the same file, and a run folder keeps a copy of what it was
+trained with. The range of one value is in its type (`Natural`, `Share`, ...); what several values must keep
+together is in `__post_init__`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from turia.errors import ConfigError
 
 Encoder = Literal["bidirectional", "unidirectional", "pbe"]
 Anchor = Literal["window", "sentence"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a value must keep beside its type, and how to say so."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+Natural = Annotated[int, Range(lambda value: value >= 0, "0 or more")]
+Positive = Annotated[int, Range(lambda value: value >= 1, "1 or more")]
+NotNegative = Annotated[float, Range(lambda value: value >= 0, "0 or more")]
+AboveZero = Annotated[float, Range(lambda value: value > 0, "above 0")]
+AtLeastOne = Annotated[float, Range(lambda value: value >= 1, "1 or more")]
+Share = Annotated[float, Range(lambda value: 0 <= value <= 1, "from 0 to 1")]
+BelowOne = Annotated[float, Range(lambda value: 0 <= value < 1, "from 0 to below 1")]
 
 
 @dataclass(frozen=True)
@@ -37,7 +58,7 @@ class Corpus:
     format: Literal["tsv", "plain", "xml"] = "tsv"
     context: bool = True
     """Whether documents are real, so that history windows may be cut from them."""
-    repeat: int = 1
+    repeat: Positive = 1
     """How often the corpus is used in one epoch."""
 
 
@@ -54,24 +75,28 @@ class Data:
 class Filters:
     """What is dropped from the training corpora; each filter reports how many pairs it dropped."""
 
-    min_words: int = 1
-    max_words: int = 120
-    max_ratio: float = 3.0
+    min_words: Natural = 1
+    max_words: Positive = 120
+    max_ratio: AtLeastOne = 3.0
     """Longer side over shorter side in words, for pairs longer than `ratio_from_words`."""
-    ratio_from_words: int = 5
+    ratio_from_words: Natural = 5
     language: bool = True
-    duplicates: int = 5
+    duplicates: Natural = 5
     """How often the same pair may occur; 0 keeps all."""
+
+    def __post_init__(self) -> None:
+        if self.min_words > self.max_words:
+            raise ConfigError(f"min_words is {self.min_words}, more than max_words, {self.max_words}")
 
 
 @dataclass(frozen=True)
 class Subwords:
     """SentencePiece BPE, white space as suffix."""
 
-    vocabulary: int = 8000
+    vocabulary: Positive = 8000
     joint: bool = True
     """One vocabulary for both languages, or one each."""
-    sentences: int = 1_000_000
+    sentences: Positive = 1_000_000
     """At most so many lines a language are used to learn the pieces."""
 
 
@@ -79,10 +104,10 @@ class Subwords:
 class Windows:
     """History samples (METHOD section 3)."""
 
-    history: int = 60
+    history: Natural = 60
     """h, in words; 0 trains on single sentences."""
     kind: Literal["consecutive", "sliding"] = "consecutive"
-    sentences_per_window: float = 3.0
+    sentences_per_window: NotNegative = 3.0
     """Single-sentence samples to one window sample; the paper has 3."""
 
 
@@ -91,70 +116,87 @@ class Model:
     """Shape of the Transformer. `preset` gives the sizes that are not set here."""
 
     preset: Literal["tiny", "small", "base", "big"] = "small"
-    width: int | None = None
-    feed_forward: int | None = None
-    heads: int | None = None
-    encoder_layers: int | None = None
-    decoder_layers: int | None = None
+    width: Positive | None = None
+    feed_forward: Positive | None = None
+    heads: Positive | None = None
+    encoder_layers: Positive | None = None
+    decoder_layers: Positive | None = None
     encoder: Encoder = "pbe"
     anchor: Anchor = "sentence"
     norm: Literal["pre", "post"] = "pre"
-    max_positions: int = 512
+    max_positions: Positive = 512
 
 
 @dataclass(frozen=True)
 class Training:
     """The optimiser and its schedule."""
 
-    batch_tokens: int = 4000
+    batch_tokens: Positive = 4000
     """Target tokens in a batch, padding included."""
-    batch_tokens_start: int | None = None
+    batch_tokens_start: Positive | None = None
     """Batches begin at this size and grow to `batch_tokens` over `batch_growth_steps`."""
-    batch_growth_steps: int = 0
-    accumulate: int = 1
+    batch_growth_steps: Natural = 0
+    accumulate: Positive = 1
     """Batches to one optimiser step."""
-    learning_rate: float = 5e-4
-    warmup_steps: int = 4000
+    learning_rate: AboveZero = 5e-4
+    warmup_steps: Natural = 4000
     schedule: Literal["inverse-sqrt", "linear", "fixed"] = "inverse-sqrt"
-    """`linear` holds the rate after warm-up and cools down to zero over the last `cooldown` of the planned end."""
-    cooldown: float = 1.0
+    """`linear` holds the rate after warm-up and cools down to zero over the last `cooldown` of the plan."""
+    cooldown: Share = 1.0
     """Share of the planned length over which `linear` falls to zero."""
-    steps: int | None = None
-    hours: float | None = None
+    steps: Positive | None = None
+    hours: AboveZero | None = None
     """The planned end: optimiser steps, or hours of training (time while not running does not count)."""
-    betas: tuple[float, float] = (0.9, 0.98)
-    weight_decay: float = 0.0
-    clip: float = 0.0
+    betas: tuple[BelowOne, BelowOne] = (0.9, 0.98)
+    weight_decay: NotNegative = 0.0
+    clip: NotNegative = 0.0
     """Largest gradient norm; 0 does not clip."""
-    dropout: float = 0.1
-    label_smoothing: float = 0.1
-    k_range: tuple[int, int] | None = None
+    dropout: BelowOne = 0.1
+    label_smoothing: BelowOne = 0.1
+    k_range: tuple[Positive, Positive] | None = None
     """Multi-k: k uniform in this range; without it in [1, longest source of the batch]."""
-    windows_from: float = 0.0
+    windows_from: Share = 0.0
     """Share of the planned length trained on single sentences alone before windows join."""
     start_from: Path | None = None
     """A run whose weights are the start (fine-tuning)."""
-    threads: int | None = None
-    keep: int = 5
+    threads: Positive | None = None
+    keep: Natural = 5
     """Checkpoints kept beside best and last, for averaging."""
-    save_minutes: float = 10.0
-    save_steps: int | None = None
+    save_minutes: AboveZero = 10.0
+    save_steps: Positive | None = None
     """Save every so many steps in place of minutes."""
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.hours is None:
+            if self.schedule == "linear":
+                raise ConfigError("schedule is 'linear', which needs a planned end: set steps or hours")
+            if self.windows_from > 0:
+                raise ConfigError("windows_from is a share of the planned length: set steps or hours")
+        if self.batch_tokens_start is not None and self.batch_growth_steps == 0:
+            raise ConfigError("batch_tokens_start is set, but batches never grow: set batch_growth_steps")
+        if self.k_range is not None and self.k_range[0] > self.k_range[1]:
+            raise ConfigError(f"k_range is {list(self.k_range)}, expected the smaller k first")
 
 
 @dataclass(frozen=True)
 class Validation:
     """Looks at the model while it grows."""
 
-    minutes: float = 30.0
-    steps: int | None = None
+    minutes: AboveZero = 30.0
+    steps: Positive | None = None
     """Validate every so many steps in place of minutes."""
-    k: tuple[int, ...] = (1, 4, 8, 16)
-    batches: int = 40
+    k: tuple[Positive, ...] = (1, 4, 8, 16)
+    batches: Natural = 40
     """Batches of the dev set in the loss; 0 takes all."""
-    bleu_sentences: int = 100
+    bleu_sentences: Natural = 100
     """Sentences of the dev set, in document order, that are decoded as a stream; 0 for none."""
-    bleu_k: tuple[int, ...] = (8,)
+    bleu_k: tuple[Positive, ...] = (8,)
+
+    def __post_init__(self) -> None:
+        if not self.k:
+            raise ConfigError("k is empty, expected at least one k to validate at")
+        if self.bleu_sentences > 0 and not self.bleu_k:
+            raise ConfigError("bleu_k is empty, expected at least one k, or bleu_sentences = 0")
 
 
 @dataclass(frozen=True)
@@ -164,7 +206,7 @@ class Recipe:
     source_language: str
     target_language: str
     run: Path = Path("run")
-    seed: int = 1
+    seed: Natural = 1
     data: Data = field(default_factory=Data)
     filters: Filters = field(default_factory=Filters)
     subwords: Subwords = field(default_factory=Subwords)
@@ -191,36 +233,40 @@ class SegmenterModel:
     """The classifier of METHOD section 5. The paper has embedding 256, hidden 256."""
 
     network: Literal["ff-text", "rnn"] = "ff-text"
-    windows: tuple[int, ...] = (0, 1, 2, 3, 4)
+    windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words w: one classifier each, on shared embedding and GRU."""
-    vocabulary: int = 25_000
+    vocabulary: Positive = 25_000
     """Words with their own id."""
-    endings: int = 1000
+    endings: Natural = 1000
     """Word endings with an id, for the words without one."""
-    embedding: int = 256
-    hidden: int = 256
-    feed_forward: int = 128
+    embedding: Positive = 256
+    hidden: Positive = 256
+    feed_forward: Positive = 128
     """Width of the two ReLU layers of `ff-text`."""
-    dropout: float = 0.3
+    dropout: BelowOne = 0.3
+
+    def __post_init__(self) -> None:
+        if not self.windows:
+            raise ConfigError("windows is empty, expected at least one number of future words")
 
 
 @dataclass(frozen=True)
 class SegmenterTraining:
     """The optimiser of the segmenter."""
 
-    epochs: int = 15
-    samples_per_epoch: int = 1_000_000
-    batch: int = 256
-    split_share: float = 0.3
+    epochs: Positive = 15
+    samples_per_epoch: Positive = 1_000_000
+    batch: Positive = 256
+    split_share: Share = 0.3
     """Least share of samples that are sentence ends."""
-    hidden_future: float = 0.05
+    hidden_future: Share = 0.05
     """Share of samples whose last future words are hidden, as when a stream word says nothing."""
-    learning_rate: float = 1e-4
-    patience: int = 5
+    learning_rate: AboveZero = 1e-4
+    patience: Natural = 5
     """Epochs without a better dev macro-F1 after which the learning rate is halved."""
     decision: Literal["calibrated", "argmax"] = "calibrated"
     """The threshold with the best boundary F1 on dev, or 0.5."""
-    threads: int | None = None
+    threads: Positive | None = None
 
 
 @dataclass(frozen=True)
@@ -230,7 +276,7 @@ class SegmenterRecipe:
     language: str
     data: SegmenterData
     run: Path = Path("run")
-    seed: int = 1
+    seed: Natural = 1
     model: SegmenterModel = field(default_factory=SegmenterModel)
     training: SegmenterTraining = field(default_factory=SegmenterTraining)
 
@@ -242,10 +288,8 @@ def load_toml(kind: type[T], path: Path) -> T:
     """The dataclass `kind` from a TOML file; every complaint names the file and the key."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path}: a folder, expected a TOML file") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; expected a TOML file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
@@ -259,7 +303,7 @@ def load_toml(kind: type[T], path: Path) -> T:
 def from_dict(kind: type[T], data: dict[str, Any], base: Path | None = None, prefix: str = "") -> T:
     """The dataclass `kind` from plain data. `base` is what relative paths are relative to."""
     assert dataclasses.is_dataclass(kind)
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     fields = {item.name: item for item in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
     for key, value in data.items():
@@ -272,7 +316,10 @@ def from_dict(kind: type[T], data: dict[str, Any], base: Path | None = None, pre
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
         if required and name not in values:
             raise ConfigError(f"missing key {prefix + name!r}")
-    return kind(**values)  # type: ignore[return-value]
+    try:
+        return kind(**values)
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}{error}") from error
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -299,6 +346,12 @@ def _plain(value: Any) -> Any:
 def _value(expected: Any, value: Any, base: Path | None, key: str) -> Any:
     """`value` as the type `expected`, or a ConfigError that names the key."""
     origin, arguments = typing.get_origin(expected), typing.get_args(expected)
+    if origin is Annotated:
+        plain, required = arguments
+        value = _value(plain, value, base, key)
+        if not required.holds(value):
+            raise ConfigError(f"{key} is {value!r}, expected {_NAMES[plain]}, {required.words}")
+        return value
     if origin in (typing.Union, types.UnionType):
         return _value(next(kind for kind in arguments if kind is not type(None)), value, base, key)
     if origin is Literal:
@@ -315,8 +368,9 @@ def _value(expected: Any, value: Any, base: Path | None, key: str) -> Any:
         path = Path(value).expanduser()
         return path if base is None or path.is_absolute() else base / path
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+        value = float(value)
+    infinite = isinstance(value, float) and not math.isfinite(value)
+    if infinite or not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
         raise ConfigError(f"{key} is {value!r}, expected {_NAMES.get(expected, expected.__name__)}")
     return value
 
