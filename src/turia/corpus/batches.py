@@ -61,7 +61,10 @@ class Sampler:
         flags = shards.samples[:, 2]
         self.windows = np.flatnonzero(flags & WINDOW)
         self.sentences = np.flatnonzero((flags & WINDOW) == 0)
-        self.lengths = sample_lengths(shards)
+        source, target = side_lengths(shards)
+        self.lengths = np.maximum(source, target)
+        self.labels = target - 1
+        """[M] labels of each sample: all of its target but the opening symbol."""
         self.sentences_per_window, self.seed = sentences_per_window, seed
 
     def pool(
@@ -102,14 +105,15 @@ class Sampler:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def sample_lengths(shards: Shards) -> Ints:
-    """[M] the longer side of each sample in pieces and symbols."""
+def side_lengths(shards: Shards) -> tuple[Ints, Ints]:
+    """[M] pieces and symbols of each sample, source and target."""
     first, count = shards.samples[:, 0].astype(np.int64), shards.samples[:, 1].astype(np.int64)
-    sides = []
-    for lengths in (shards.source_lengths, shards.target_lengths):
+
+    def side(lengths: npt.NDArray[np.integer]) -> Ints:
         before = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        sides.append(before[first + count] - before[first] + count + 1)
-    return np.maximum(*sides)
+        return np.asarray(before[first + count] - before[first] + count + 1)
+
+    return side(shards.source_lengths), side(shards.target_lengths)
 
 
 def cut_batches(
@@ -131,7 +135,7 @@ def in_order(shards: Shards, windows: bool, batch_tokens: int) -> Iterator[Batch
     """All windows, or all single sentences, batched by length: for validation."""
     flags = shards.samples[:, 2]
     samples = np.flatnonzero(((flags & WINDOW) > 0) == windows)
-    lengths = sample_lengths(shards)
+    lengths = np.maximum(*side_lengths(shards))
     for batch in cut_batches(samples, lengths, batch_tokens, np.random.default_rng(0)):
         yield assemble(shards, batch)
 

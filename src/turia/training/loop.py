@@ -1,0 +1,312 @@
+"""The training loop.
+
+Everything random is drawn from the seed and the counters of `Progress`, batch by batch. So a run that is killed and
+started again ends with the weights of one that was not, and many processes compute what one would have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from turia.config import Recipe
+from turia.corpus.batches import Sampler, assemble
+from turia.corpus.shards import Shards
+from turia.errors import ConfigError
+from turia.model.checkpoint import load_json, load_tensors, load_weights, save_checkpoint
+from turia.model.presets import shape_of
+from turia.model.transformer import Transformer
+from turia.text.subwords import Subwords
+from turia.training import schedule
+from turia.training.distributed import Ranks, ranks
+from turia.training.loss import SummedLoss
+from turia.training.multik import Policy, batch_limits, longest_source, sample_k
+from turia.training.run import Progress, RunFolder
+from turia.training.validation import validate
+
+LOG_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a progress bar shows."""
+
+    step: int
+    share: float
+    """Of the planned length, 0 to 1."""
+    loss: float
+    tokens_per_second: float
+    seconds_left: float | None
+
+
+Report = Callable[[Status | str], None]
+
+
+class Trainer:
+    """One training run, from its newest checkpoint to its planned end."""
+
+    def __init__(self, recipe: Recipe, peers: Ranks, report: Report) -> None:
+        self.recipe, self.training, self.peers, self.report = recipe, recipe.training, peers, report
+        self.train = Shards.open(recipe.data.folder / "train")
+        self.dev = Shards.open(recipe.data.folder / "dev")
+        self.run = RunFolder(recipe.run)
+        if peers.leads:
+            self.run.begin(recipe, self.train.subword_files)
+        peers.wait()
+        self.subwords = Subwords.load(self.train.subword_files[-1])
+        self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.gamma)
+        self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
+        torch.manual_seed(recipe.seed)
+        shape = shape_of(
+            recipe.model, self.train.source_vocabulary, self.train.target_vocabulary, self.train.joint
+        )
+        self.model = Transformer(shape, self.training.dropout).to(peers.device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            lr=self.training.learning_rate,
+            betas=self.training.betas,
+            weight_decay=self.training.weight_decay,
+            fused=True,
+        )
+        self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half_type() is torch.float16)
+        self.progress = Progress()
+        self._restore()
+        module = SummedLoss(self.model, self.training.label_smoothing)
+        self.loss: torch.nn.Module = DistributedDataParallel(module) if peers.world > 1 else module
+        self._batches: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        self._following = self.progress.pool
+
+    # --- the run -------------------------------------------------------------------------------------------
+
+    def share_done(self) -> float:
+        """How much of the planned length is done."""
+        if self.training.steps is not None:
+            return self.progress.step / self.training.steps
+        if self.training.hours is not None:
+            return self.progress.seconds / (3600 * self.training.hours)
+        return 0.0
+
+    def go(self) -> None:
+        """Trains to the planned end."""
+        if self.training.steps is None and self.training.hours is None:
+            raise ConfigError("training has no end: set training.steps or training.hours")
+        begun, before = time.monotonic(), self.progress.seconds
+        last_log, last_save = begun, begun
+        loss_sum, labels_sum = 0.0, 0
+        while self.share_done() < 1:
+            loss, labels = self._step()
+            loss_sum, labels_sum = loss_sum + loss, labels_sum + labels
+            now = time.monotonic()
+            self.progress.seconds = self.peers.from_leader(before + now - begun)
+            due_log = self.peers.from_leader(float(now - last_log >= LOG_SECONDS or self.share_done() >= 1))
+            if due_log:
+                self._log(self.peers.sum(loss_sum), labels_sum, now - last_log)
+                last_log, loss_sum, labels_sum = now, 0.0, 0
+            if self._validation_due():
+                self._validate()
+                # Looking is not learning: validation does not use up the planned hours.
+                begun += time.monotonic() - now
+                last_save = time.monotonic()
+            elif self._save_due(now - last_save):
+                self.save()
+                last_save = now
+        if self.progress.validated_step < self.progress.step:
+            self._validate()
+        self.report(f"done: {self.progress.step} steps, {self.progress.seconds / 3600:.2f} hours, {self.run.path}")
+
+    def _step(self) -> tuple[float, int]:
+        """One optimiser step; the summed loss of this process and the labels of all."""
+        self.progress.step += 1
+        step, world = self.progress.step, self.peers.world
+        rate = schedule.learning_rate(self.training, step, self.share_done())
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        taken = [self._next_batch() for _ in range(self.training.accumulate * world)]
+        labels = int(sum(self.sampler.labels[samples].sum() for samples in taken))
+        mine = range(self.peers.rank, len(taken), world)
+        total = 0.0
+        self.loss.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        for index in mine:
+            with self._only_last_syncs(index == mine[-1]):
+                loss = self._batch_loss(taken[index], index)
+                self.scaler.scale(loss * (world / labels)).backward()
+            total += float(loss.detach())
+        if self.training.clip > 0:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.progress.target_tokens += labels
+        return total, labels
+
+    def _batch_loss(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], index: int) -> Tensor:
+        """The summed loss of batch `index` of this step, whose k and dropout follow from seed, step and index."""
+        rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
+        torch.manual_seed(int(rng.integers(2**62)))
+        batch = assemble(self.train, samples)
+        k = sample_k(rng, longest_source(batch, self.policy.anchor), self.training.k_range)
+        reach, limit = batch_limits(batch, k, self.policy)
+        tensors = (torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit)
+        with self._mixed_precision():
+            loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
+        return loss
+
+    def _next_batch(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The samples of the next batch; draws the next pool when this one is used up."""
+        progress = self.progress
+        if not self._batches:
+            if progress.pool_batch_tokens == 0:
+                self._enter_pool()
+            self._draw_pool()
+        elif progress.batch == len(self._batches):
+            progress.pool, progress.batch = self._following, 0
+            self._enter_pool()
+            self._draw_pool()
+        samples = self._batches[progress.batch]
+        progress.batch += 1
+        return samples
+
+    def _enter_pool(self) -> None:
+        self.progress.pool_batch_tokens = schedule.batch_tokens(self.training, self.progress.step)
+        self.progress.pool_with_windows = (
+            self.recipe.windows.history > 0 and self.share_done() >= self.training.windows_from
+        )
+
+    def _draw_pool(self) -> None:
+        self._batches, self._following = self.sampler.pool(
+            self.progress.pool, self.progress.pool_with_windows, self.progress.pool_batch_tokens
+        )
+        if self.progress.batch == len(self._batches):
+            self.progress.pool, self.progress.batch = self._following, 0
+            self._enter_pool()
+            self._draw_pool()
+
+    # --- what is kept ----------------------------------------------------------------------------------------
+
+    def save(self) -> Path:
+        """Writes a checkpoint; the newest ones and the best one stay."""
+        folder = self.run.checkpoint(self.progress.step)
+        if self.peers.leads:
+            optimizer_state = {
+                f"{name}.{key}": self.optimizer.state[parameter][key]
+                for name, parameter in self.model.named_parameters()
+                for key in ("exp_avg", "exp_avg_sq", "step")
+            }
+            save_checkpoint(
+                folder,
+                self.model,
+                {"optimizer": optimizer_state},
+                {"progress": {**self.progress.to_json(), "scaler": self.scaler.state_dict()}},
+            )
+            self.run.prune(self.training.keep)
+        self.peers.wait()
+        return folder
+
+    def _restore(self) -> None:
+        """From the newest checkpoint; without one, from the run to start from, if the recipe names one."""
+        if not self.run.steps():
+            if self.training.start_from is not None:
+                other = RunFolder(self.training.start_from)
+                load_weights(self.model, other.best() or other.newest())
+                self.report(f"starts from {self.training.start_from}")
+            return
+        folder = self.run.newest()
+        load_weights(self.model, folder)
+        state = load_tensors(folder / "optimizer.safetensors")
+        for name, parameter in self.model.named_parameters():
+            self.optimizer.state[parameter] = {
+                key: state[f"{name}.{key}"].to(parameter.device)
+                for key in ("exp_avg", "exp_avg_sq", "step")
+            }
+        saved = load_json(folder / "progress.json")
+        self.scaler.load_state_dict(saved.pop("scaler"))
+        self.progress = Progress.from_json(saved)
+        if self.peers.leads:
+            self.run.rewind_log(self.progress.step)
+        self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
+
+    def _log(self, loss: float, labels: int, seconds: float) -> None:
+        share, mean = self.share_done(), loss / labels
+        left = (1 - share) / share * self.progress.seconds if share > 0 else None
+        if self.peers.leads:
+            self.run.log(
+                step=self.progress.step,
+                seconds=round(self.progress.seconds, 1),
+                target_tokens=self.progress.target_tokens,
+                epochs=round(self.sampler.epochs(self.progress.pool), 3),
+                loss=mean,
+                learning_rate=self.optimizer.param_groups[0]["lr"],
+                tokens_per_second=round(labels / seconds, 1),
+            )
+            self.report(Status(self.progress.step, share, mean, labels / seconds, left))
+
+    def _validation_due(self) -> bool:
+        """By steps, or by minutes of training."""
+        every = self.recipe.validation
+        if every.steps is not None:
+            return self.progress.step - self.progress.validated_step >= every.steps
+        return self.progress.seconds - self.progress.validated_seconds >= 60 * every.minutes
+
+    def _save_due(self, seconds: float) -> bool:
+        if self.training.save_steps is not None:
+            return self.progress.step % self.training.save_steps == 0
+        return bool(self.peers.from_leader(float(seconds >= 60 * self.training.save_minutes)))
+
+    def _validate(self) -> None:
+        progress = self.progress
+        progress.validated_step, progress.validated_seconds = progress.step, progress.seconds
+        figures: dict[str, float] = {}
+        if self.peers.leads:
+            figures = validate(
+                self.model,
+                self.dev,
+                self.subwords,
+                self.policy,
+                self.recipe.windows.history,
+                self.recipe.validation,
+            )
+            self.run.log(step=progress.step, seconds=round(progress.seconds, 1), **figures)
+            self.report(", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
+        better = figures and (progress.best is None or figures["dev_loss"] < progress.best)
+        if better:
+            progress.best = figures["dev_loss"]
+        self.save()
+        if better and self.peers.leads:
+            self.run.set_best(progress.step, figures["dev_loss"])
+            self.run.prune(self.training.keep)
+
+    # --- precision and peers -----------------------------------------------------------------------------------
+
+    def _half_type(self) -> torch.dtype | None:
+        """bfloat16 where a GPU has it, else float16; never on a CPU, where bfloat16 may not even run."""
+        if self.peers.device.type != "cuda":
+            return None
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+
+    def _mixed_precision(self) -> AbstractContextManager[object]:
+        half = self._half_type()
+        return nullcontext() if half is None else torch.autocast("cuda", dtype=half)
+
+    def _only_last_syncs(self, last: bool) -> AbstractContextManager[object]:
+        if last or not isinstance(self.loss, DistributedDataParallel):
+            return nullcontext()
+        context: AbstractContextManager[object] = self.loss.no_sync()
+        return context
+
+
+def train(recipe: Recipe, report: Report) -> Path:
+    """Trains `recipe` to its planned end and returns the run folder."""
+    if recipe.training.threads is not None:
+        torch.set_num_threads(recipe.training.threads)
+    with ranks() as peers:
+        Trainer(recipe, peers, report if peers.leads else lambda _: None).go()
+    return recipe.run

@@ -1,0 +1,141 @@
+"""A run folder: what a training run leaves on disk, and how it is found again.
+
+    recipe.json            what it was trained with, paths resolved
+    *.model                subwords, copied from the prepared data
+    metrics.jsonl          one line each log interval and each validation
+    curves.png             the same, drawn
+    checkpoints/step-N/    model, optimiser, progress
+    best.json              {"checkpoint": "step-N", "score": ...}: the best validation so far
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from turia.config import Recipe, from_dict, to_dict
+from turia.corpus.batches import PoolStart
+from turia.errors import ConfigError, ModelError
+from turia.model.checkpoint import load_json, write_durably
+
+_STEP = re.compile(r"step-(\d+)")
+
+
+@dataclass
+class Progress:
+    """Counters from which a run goes on exactly; random numbers are drawn from them, so no other state exists."""
+
+    step: int = 0
+    seconds: float = 0.0
+    target_tokens: int = 0
+    pool: PoolStart = field(default_factory=PoolStart)
+    """Where the current pool begins."""
+    batch: int = 0
+    """Batches of the current pool already used."""
+    pool_batch_tokens: int = 0
+    pool_with_windows: bool = False
+    validated_step: int = 0
+    validated_seconds: float = 0.0
+    best: float | None = None
+    """Lowest dev loss so far."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "pool": vars(self.pool)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Progress:
+        return cls(**{**data, "pool": PoolStart(**data["pool"])})
+
+
+class RunFolder:
+    """The files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self.metrics = path / "metrics.jsonl"
+
+    def begin(self, recipe: Recipe, subword_files: list[Path]) -> None:
+        """Makes the folder; a run that is already there must have been trained with a recipe that fits."""
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        known = self.path / "recipe.json"
+        if known.exists():
+            self._check_same_model(from_dict(Recipe, load_json(known)), recipe)
+        write_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
+        for file in subword_files:
+            if not (self.path / file.name).exists():
+                shutil.copy(file, self.path / file.name)
+
+    def _check_same_model(self, before: Recipe, now: Recipe) -> None:
+        for part in ("model", "subwords", "source_language", "target_language"):
+            if getattr(before, part) != getattr(now, part):
+                raise ConfigError(
+                    f"{self.path} was trained with another {part}; choose another run folder, or --fresh to start over"
+                )
+
+    def recipe(self) -> Recipe:
+        return from_dict(Recipe, load_json(self.path / "recipe.json"))
+
+    def checkpoint(self, step: int) -> Path:
+        return self.checkpoints / f"step-{step:08d}"
+
+    def steps(self) -> list[int]:
+        """Steps of the complete checkpoints, oldest first."""
+        if not self.checkpoints.is_dir():
+            return []
+        matches = (_STEP.fullmatch(folder.name) for folder in self.checkpoints.iterdir())
+        return sorted(int(match[1]) for match in matches if match)
+
+    def newest(self) -> Path:
+        """The newest checkpoint, for those who need one."""
+        steps = self.steps()
+        if not steps:
+            raise ModelError(f"{self.path}: no checkpoint; expected a run folder that `turia train` has written")
+        return self.checkpoint(steps[-1])
+
+    def best(self) -> Path | None:
+        """The checkpoint of the best validation, if there has been one and it is still there."""
+        record = self.path / "best.json"
+        if not record.exists():
+            return None
+        folder = self.checkpoints / str(load_json(record)["checkpoint"])
+        return folder if folder.exists() else None
+
+    def set_best(self, step: int, score: float) -> None:
+        data = {"checkpoint": self.checkpoint(step).name, "score": score}
+        partial = self.path / "best.json.partial"
+        write_durably(partial, json.dumps(data).encode())
+        partial.rename(self.path / "best.json")
+
+    def prune(self, keep: int) -> None:
+        """Removes all but the newest `keep` checkpoints and the best one."""
+        best = self.best()
+        for step in self.steps()[:-keep]:
+            if self.checkpoint(step) != best:
+                shutil.rmtree(self.checkpoint(step))
+        for leftover in self.checkpoints.glob("*.partial"):
+            shutil.rmtree(leftover)
+
+    def log(self, **values: Any) -> None:
+        """One line of metrics."""
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(values) + "\n")
+
+    def rewind_log(self, step: int) -> None:
+        """Drops what was logged after `step`: it is about to be computed again."""
+        if not self.metrics.exists():
+            return
+        lines = self.metrics.read_text(encoding="utf-8").splitlines()
+        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+        partial = self.metrics.with_suffix(".partial")
+        write_durably(partial, "".join(line + "\n" for line in kept).encode())
+        partial.rename(self.metrics)
+
+    def read_log(self) -> list[dict[str, Any]]:
+        if not self.metrics.exists():
+            return []
+        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]

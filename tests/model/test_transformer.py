@@ -1,0 +1,147 @@
+"""The model: caching is proven equal to recomputing, and what is hidden has no influence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from tests.model.windows import lay_out_pair, pairs, sentence
+from turia.config import Anchor, Encoder, Model
+from turia.model.masks import cross_limit, encoder_reach
+from turia.model.presets import shape_of
+from turia.model.transformer import Transformer
+from turia.text.layout import Ints, Sentence, Window, target_rows
+
+VOCABULARY = 40
+
+
+def tiny(norm: str = "pre", joint: bool = True) -> Transformer:
+    torch.manual_seed(3)
+    config = Model(preset="tiny", norm=norm, max_positions=128)  # type: ignore[arg-type]
+    return Transformer(shape_of(config, VOCABULARY, VOCABULARY, joint)).eval()
+
+
+def row(values: Ints) -> Tensor:
+    return torch.from_numpy(np.asarray(values) % VOCABULARY)[None]
+
+
+def limits(values: Ints) -> Tensor:
+    return torch.from_numpy(np.asarray(values))[None]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("encoder", ["unidirectional", "pbe"])
+@torch.no_grad()
+def test_incremental_encoding_equals_one_pass(norm: str, encoder: Encoder) -> None:
+    model = tiny(norm)
+    source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1]), sentence([1])]
+    window, _ = lay_out_pair(source, target)
+    k = 2
+    reach = encoder_reach(window, k, encoder, "sentence")
+    whole = model.encode(row(window.ids), limits(reach)).states
+    # A block ends wherever nothing before it looks further: there the stream can stop and wait.
+    stops = [stop for stop in range(1, len(reach) + 1) if reach[:stop].max() <= stop]
+    assert len(stops) > 4
+    past, parts, begin = None, [], 0
+    for stop in stops:
+        encoded = model.encode(row(window.ids[begin:stop]), limits(reach[begin:stop]), past)
+        parts.append(encoded.states)
+        past, begin = encoded.kept, stop
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("encoder", ["unidirectional", "pbe", "bidirectional"])
+@pytest.mark.parametrize("anchor", ["sentence", "window"])
+@torch.no_grad()
+def test_cached_decoding_equals_one_pass(encoder: Encoder, anchor: Anchor) -> None:
+    model = tiny()
+    source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1, 2]), sentence([1, 1, 1])]
+    window, written = lay_out_pair(source, target)
+    limit = cross_limit(window, target_rows(target), 2, 1.1, anchor)
+    memory = model.memory(
+        model.encode(row(window.ids), limits(encoder_reach(window, 2, encoder, anchor))).states
+    )
+    whole = model.decode(row(written.ids[:-1]), memory, limits(limit)).states
+    past, parts = None, []
+    for position in range(len(limit)):
+        decoded = model.decode(
+            row(written.ids[position : position + 1]), memory, limits(limit[position : position + 1]), past
+        )
+        parts.append(decoded.states)
+        past = decoded.kept
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
+
+
+def states(model: Transformer, window: Window, ids: Ints, written: Window, limit: Ints, k: int) -> Tensor:
+    reach = encoder_reach(window, k, "pbe", "sentence")
+    return model(row(ids), limits(reach), row(written.ids[:-1]), limits(limit))[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(pair=pairs(), k=st.integers(1, 6), data=st.data())
+@torch.no_grad()
+def test_unread_words_have_no_influence(
+    pair: tuple[list[Sentence], list[Sentence]], k: int, data: st.DataObject
+) -> None:
+    model = tiny()
+    window, written = lay_out_pair(*pair)
+    limit = cross_limit(window, target_rows(pair[1]), k, 1.0, "sentence")
+    position = data.draw(st.integers(1, len(window.ids) - 1))
+    changed = window.ids.copy()
+    changed[position] += 1
+    before = states(model, window, window.ids, written, limit, k)
+    after = states(model, window, changed, written, limit, k)
+    difference = (before - after).abs().amax(dim=-1).numpy()
+    blind = limit <= position
+    # Causal rows: those before the first that sees the change must be untouched.
+    first_seeing = int(np.argmax(~blind)) if (~blind).any() else len(limit)
+    assert difference[:first_seeing].max(initial=0.0) < 1e-5
+    assert not (~blind).any() or difference[first_seeing:].max() > 1e-7
+
+
+def test_padding_changes_nothing() -> None:
+    from turia.corpus.batches import pad
+
+    model = tiny()
+    short, long = lay_out_pair([sentence([1, 2])], [sentence([1, 1])]), lay_out_pair(
+        [sentence([2] * 5)], [sentence([1] * 7)]
+    )
+    alone, together = [], []
+    reaches = [encoder_reach(window, 1, "pbe", "sentence") for window, _ in (short, long)]
+    rows = [target_rows([sentence([1, 1])]), target_rows([sentence([1] * 7)])]
+    crosses = [cross_limit(pair[0], r, 1, 1.0, "sentence") for pair, r in zip((short, long), rows, strict=True)]
+    with torch.no_grad():
+        for (window, written), reach, limit in zip((short, long), reaches, crosses, strict=True):
+            alone.append(model(row(window.ids), limits(reach), row(written.ids[:-1]), limits(limit))[0])
+        batch = model(
+            torch.from_numpy(pad([short[0].ids, long[0].ids]) % VOCABULARY),
+            torch.from_numpy(pad(reaches, value=1)),
+            torch.from_numpy(pad([short[1].ids[:-1], long[1].ids[:-1]]) % VOCABULARY),
+            torch.from_numpy(pad(crosses, value=1)),
+        )
+        together = [batch[i, : len(one)] for i, one in enumerate(alone)]
+    for one, both in zip(alone, together, strict=True):
+        torch.testing.assert_close(one, both, atol=1e-5, rtol=1e-5)
+    assert not torch.isnan(batch).any()
+
+
+def test_separate_vocabularies_have_separate_embeddings() -> None:
+    assert tiny(joint=False).source_embedding.weight.shape == (VOCABULARY, 64)
+    names = dict(tiny().named_parameters())
+    assert "source_embedding.weight" not in names
+    assert sum(p.numel() for p in tiny(joint=False).parameters()) - sum(
+        p.numel() for p in names.values()
+    ) == VOCABULARY * 64
+
+
+@pytest.mark.parametrize(("preset", "millions"), [("small", 9.9), ("base", 52.3), ("big", 192.7)])
+def test_preset_sizes(preset: str, millions: float) -> None:
+    vocabulary = 8000 if preset == "small" else 16000
+    shape = shape_of(Model(preset=preset), vocabulary, vocabulary, True)  # type: ignore[arg-type]
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in Transformer(shape).parameters())
+    assert count / 1e6 == pytest.approx(millions, abs=0.1)
