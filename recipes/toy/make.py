@@ -1,4 +1,4 @@
-"""Writes the toy corpus of `recipes/tiny.toml`: copying with every pair of neighbours swapped.
+"""Writes the toy corpus of `recipes/tiny.toml`: copying, with adjectives moved before their nouns.
 
 A language nobody speaks, but with the trouble of real ones: words of several subwords, another order on the other side,
 upper case and a full stop that the source does not show. Wait-k needs k = 2 to get it right.
@@ -9,33 +9,48 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo")
-DOCUMENTS, SENTENCES, DEV_DOCUMENTS = 400, 8, 6
+NOUNS = (
+    "bado",
+    "fido",
+    "gudo",
+    "kelodo",
+    "mido",
+    "nurado",
+    "sedo",
+    "tivodo",
+    "lomido",
+    "vodo",
+    "rado",
+    "tasedo",
+)
+ADJECTIVES = ("bari", "dofiri", "guri", "keri", "lori", "minuri", "rari", "setiri", "vori", "tari")
+DOCUMENTS, SENTENCES = {"train": 600, "dev": 6}, 8
 
 
-def swapped(words: list[str]) -> list[str]:
-    """b a d c ... for a b c d ...; an odd word out stays at the end."""
-    swapped_words: list[str] = []
-    for start in range(0, len(words), 2):
-        swapped_words += reversed(words[start : start + 2])
-    return swapped_words
+def phrase(rng: random.Random) -> list[str]:
+    """A noun, two times out of three with its adjective behind it."""
+    noun = rng.choice(NOUNS)
+    return [noun, rng.choice(ADJECTIVES)] if rng.random() < 2 / 3 else [noun]
+
+
+def pair(rng: random.Random) -> tuple[str, str]:
+    """A source sentence and its translation."""
+    phrases = [phrase(rng) for _ in range(rng.randint(1, 4))]
+    source = " ".join(word for words in phrases for word in words)
+    target = " ".join(word for words in phrases for word in reversed(words))
+    return source, target.capitalize() + "."
 
 
 def main() -> None:
     rng = random.Random(1)
-    words = sorted({"".join(rng.choices(SYLLABLES, k=rng.randint(1, 3))) for _ in range(60)})
-    for name, documents in (("train", DOCUMENTS), ("dev", DEV_DOCUMENTS)):
-        source, target = [], []
+    folder = Path(__file__).parent
+    for name, documents in DOCUMENTS.items():
+        lines: list[tuple[str, str]] = []
         for _ in range(documents):
-            for _ in range(SENTENCES):
-                sentence = rng.choices(words, k=rng.randint(2, 8))
-                source.append(" ".join(sentence))
-                target.append(" ".join(swapped(sentence)).capitalize() + ".")
-            source.append("")
-            target.append("")
-        folder = Path(__file__).parent
-        (folder / f"{name}.source").write_text("\n".join(source) + "\n", encoding="utf-8")
-        (folder / f"{name}.target").write_text("\n".join(target) + "\n", encoding="utf-8")
+            lines += [pair(rng) for _ in range(SENTENCES)] + [("", "")]
+        for side, part in enumerate(("source", "target")):
+            text = "".join(line[side] + "\n" for line in lines)
+            (folder / f"{name}.{part}").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

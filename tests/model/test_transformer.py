@@ -62,9 +62,7 @@ def test_cached_decoding_equals_one_pass(encoder: Encoder, anchor: Anchor) -> No
     source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1, 2]), sentence([1, 1, 1])]
     window, written = lay_out_pair(source, target)
     limit = cross_limit(window, target_rows(target), 2, 1.1, anchor)
-    memory = model.memory(
-        model.encode(row(window.ids), limits(encoder_reach(window, 2, encoder, anchor))).states
-    )
+    memory = model.memory(model.encode(row(window.ids), limits(encoder_reach(window, 2, encoder, anchor))).states)
     whole = model.decode(row(written.ids[:-1]), memory, limits(limit)).states
     past, parts = None, []
     for position in range(len(limit)):
@@ -107,8 +105,9 @@ def test_padding_changes_nothing() -> None:
     from turia.corpus.batches import pad
 
     model = tiny()
-    short, long = lay_out_pair([sentence([1, 2])], [sentence([1, 1])]), lay_out_pair(
-        [sentence([2] * 5)], [sentence([1] * 7)]
+    short, long = (
+        lay_out_pair([sentence([1, 2])], [sentence([1, 1])]),
+        lay_out_pair([sentence([2] * 5)], [sentence([1] * 7)]),
     )
     alone, together = [], []
     reaches = [encoder_reach(window, 1, "pbe", "sentence") for window, _ in (short, long)]
@@ -133,9 +132,10 @@ def test_separate_vocabularies_have_separate_embeddings() -> None:
     assert tiny(joint=False).source_embedding.weight.shape == (VOCABULARY, 64)
     names = dict(tiny().named_parameters())
     assert "source_embedding.weight" not in names
-    assert sum(p.numel() for p in tiny(joint=False).parameters()) - sum(
-        p.numel() for p in names.values()
-    ) == VOCABULARY * 64
+    assert (
+        sum(p.numel() for p in tiny(joint=False).parameters()) - sum(p.numel() for p in names.values())
+        == VOCABULARY * 64
+    )
 
 
 @pytest.mark.parametrize(("preset", "millions"), [("small", 9.9), ("base", 52.3), ("big", 192.7)])

@@ -161,5 +161,3 @@ def pad(vectors: list[Ints], value: int = PAD_ID) -> Ints:
     for row, vector in zip(padded, vectors, strict=True):
         row[: len(vector)] = vector
     return padded
-
-

@@ -56,10 +56,11 @@ class Attention(nn.Module):
         attended = F.scaled_dot_product_attention(
             self._split(self.query(x)), memory.keys, memory.values, attn_mask=bias, dropout_p=dropout
         )
-        return self.output(attended.transpose(1, 2).flatten(2))
+        mixed: Tensor = self.output(attended.transpose(1, 2).flatten(2))
+        return mixed
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 class FeedForward(nn.Module):
@@ -70,7 +71,8 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.contract(self.dropout(F.relu(self.expand(x))))
+        contracted: Tensor = self.contract(self.dropout(F.relu(self.expand(x))))
+        return contracted
 
 
 class Residual(nn.Module):
@@ -83,11 +85,13 @@ class Residual(nn.Module):
         self.pre_norm = pre_norm
 
     def before(self, x: Tensor) -> Tensor:
-        return self.norm(x) if self.pre_norm else x
+        normed: Tensor = self.norm(x) if self.pre_norm else x
+        return normed
 
     def after(self, x: Tensor, part: Tensor) -> Tensor:
         total = x + self.dropout(part)
-        return total if self.pre_norm else self.norm(total)
+        normed: Tensor = total if self.pre_norm else self.norm(total)
+        return normed
 
 
 def extend(past: KeysValues | None, new: KeysValues) -> KeysValues:

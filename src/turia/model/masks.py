@@ -34,9 +34,7 @@ def encoder_reach(window: Window, k: int, encoder: Encoder, anchor: Anchor) -> I
     return np.maximum(itself, np.repeat(first_block, _sentence_lengths(window)))
 
 
-def cross_limit(
-    window: Window, rows: Rows, k: int, gamma: float, anchor: Anchor, rounding: Rounding = "floor"
-) -> Ints:
+def cross_limit(window: Window, rows: Rows, k: int, gamma: float, anchor: Anchor, rounding: Rounding = "floor") -> Ints:
     """[R] source columns that each decoder row may attend to: what was read when its word was written (Eq. 7)."""
     if anchor == "window":
         limit = np.minimum(1 + k + np.arange(len(rows.word)), len(window.ids))
@@ -49,7 +47,7 @@ def needed_words(word: Ints, k: int, gamma: float, rounding: Rounding = "floor")
     """Source words that the policy asks for before each target word (Eq. 4); WHOLE asks for all."""
     most = int(word[word < WHOLE].max(initial=1))
     table = np.array([words_needed(t, k, gamma, rounding) for t in range(1, most + 1)] + [WHOLE])
-    return table[np.minimum(word, most + 1) - 1]
+    return np.asarray(table[np.minimum(word, most + 1) - 1])
 
 
 def words_limit(window: Window, sentence: Ints, count: Ints) -> Ints:
@@ -66,4 +64,4 @@ def prefix_mask(limits: npt.NDArray[np.int64], columns: int) -> npt.NDArray[np.b
 def _sentence_lengths(window: Window) -> Ints:
     """[N] positions of each sentence, its closing symbol included; the opening symbol counts to the first."""
     last_words = window.first_word + window.words - 1
-    return np.diff(window.word_ends[last_words], prepend=0)
+    return np.asarray(np.diff(window.word_ends[last_words], prepend=0))

@@ -9,7 +9,7 @@ an earlier call returned as `past`, they compute the new positions alone.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -75,7 +75,7 @@ class Transformer(nn.Module):
 
     def memory(self, states: Tensor) -> list[KeysValues]:
         """What the decoder's cross-attention keeps of encoder states [B, S, D], per layer."""
-        return [layer.cross_attention.keys_values(states) for layer in self.decoder_layers]
+        return [cast(DecoderLayer, layer).cross_attention.keys_values(states) for layer in self.decoder_layers]
 
     def decode(
         self, target: Tensor, memory: list[KeysValues], limit: Tensor, past: list[KeysValues] | None = None
@@ -103,4 +103,5 @@ class Transformer(nn.Module):
 
     def _embed(self, embedding: nn.Module, ids: Tensor, offset: int) -> Tensor:
         positions = self.positions[offset : offset + ids.shape[1]]
-        return self.dropout(embedding(ids) * math.sqrt(self.shape.width) + positions)
+        embedded: Tensor = self.dropout(embedding(ids) * math.sqrt(self.shape.width) + positions)
+        return embedded

@@ -19,12 +19,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from turia.config import Recipe
 from turia.corpus.batches import Sampler, assemble
-from turia.corpus.shards import Shards
+from turia.corpus.shards import Shards, load_subwords
 from turia.errors import ConfigError
 from turia.model.checkpoint import load_json, load_tensors, load_weights, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
-from turia.text.subwords import Subwords
 from turia.training import schedule
 from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
@@ -59,15 +58,13 @@ class Trainer:
         self.dev = Shards.open(recipe.data.folder / "dev")
         self.run = RunFolder(recipe.run)
         if peers.leads:
-            self.run.begin(recipe, self.train.subword_files)
+            self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        self.subwords = Subwords.load(self.train.subword_files[-1])
-        self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.gamma)
+        source_subwords, self.subwords = load_subwords(recipe.data.folder)
+        self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma)
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
         torch.manual_seed(recipe.seed)
-        shape = shape_of(
-            recipe.model, self.train.source_vocabulary, self.train.target_vocabulary, self.train.joint
-        )
+        shape = shape_of(recipe.model, len(source_subwords), len(self.subwords), recipe.subwords.joint)
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
@@ -138,7 +135,7 @@ class Trainer:
         for index in mine:
             with self._only_last_syncs(index == mine[-1]):
                 loss = self._batch_loss(taken[index], index)
-                self.scaler.scale(loss * (world / labels)).backward()
+                self.scaler.scale(loss * (world / labels)).backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         if self.training.clip > 0:
             self.scaler.unscale_(self.optimizer)
@@ -224,8 +221,7 @@ class Trainer:
         state = load_tensors(folder / "optimizer.safetensors")
         for name, parameter in self.model.named_parameters():
             self.optimizer.state[parameter] = {
-                key: state[f"{name}.{key}"].to(parameter.device)
-                for key in ("exp_avg", "exp_avg_sq", "step")
+                key: state[f"{name}.{key}"].to(parameter.device) for key in ("exp_avg", "exp_avg_sq", "step")
             }
         saved = load_json(folder / "progress.json")
         self.scaler.load_state_dict(saved.pop("scaler"))

@@ -1,11 +1,12 @@
 """A run folder: what a training run leaves on disk, and how it is found again.
 
-    recipe.json            what it was trained with, paths resolved
-    *.model                subwords, copied from the prepared data
-    metrics.jsonl          one line each log interval and each validation
-    curves.png             the same, drawn
-    checkpoints/step-N/    model, optimiser, progress
-    best.json              {"checkpoint": "step-N", "score": ...}: the best validation so far
+recipe.json            what it was trained with, paths resolved
+data.json              what the prepared data measured: gamma
+*subwords.model        copied from the prepared data
+metrics.jsonl          one line each log interval and each validation
+curves.png             the same, drawn
+checkpoints/step-N/    model, optimiser, progress
+best.json              {"checkpoint": "step-N", "score": ...}: the best validation so far
 """
 
 from __future__ import annotations
@@ -59,16 +60,16 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
 
-    def begin(self, recipe: Recipe, subword_files: list[Path]) -> None:
+    def begin(self, recipe: Recipe, gamma: float) -> None:
         """Makes the folder; a run that is already there must have been trained with a recipe that fits."""
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         known = self.path / "recipe.json"
         if known.exists():
             self._check_same_model(from_dict(Recipe, load_json(known)), recipe)
         write_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        for file in subword_files:
-            if not (self.path / file.name).exists():
-                shutil.copy(file, self.path / file.name)
+        write_durably(self.path / "data.json", json.dumps({"gamma": gamma}).encode())
+        for file in recipe.data.folder.glob("*subwords.model"):
+            shutil.copy(file, self.path / file.name)
 
     def _check_same_model(self, before: Recipe, now: Recipe) -> None:
         for part in ("model", "subwords", "source_language", "target_language"):

@@ -1,0 +1,24 @@
+"""A prepared toy corpus for tests of training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from turia.config import Recipe, load_toml
+from turia.corpus.prepare import prepare
+
+TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
+
+
+def toy_recipe(folder: Path, **training: object) -> Recipe:
+    """recipes/tiny.toml with its run and its data under `folder`, prepared; `training` replaces settings."""
+    recipe = load_toml(Recipe, TINY)
+    recipe = replace(
+        recipe,
+        run=folder / "run",
+        data=replace(recipe.data, folder=folder / "data"),
+        training=replace(recipe.training, **training),  # type: ignore[arg-type]
+    )
+    prepare(recipe, processes=1)
+    return recipe
