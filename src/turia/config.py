@@ -236,9 +236,7 @@ class SegmenterModel:
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words w: one classifier each, on shared embedding and GRU."""
     vocabulary: Positive = 25_000
-    """Words with their own id."""
-    endings: Natural = 1000
-    """Word endings with an id, for the words without one."""
+    """Words with an id of their own."""
     embedding: Positive = 256
     hidden: Positive = 256
     feed_forward: Positive = 128
@@ -248,6 +246,8 @@ class SegmenterModel:
     def __post_init__(self) -> None:
         if not self.windows:
             raise ConfigError("windows is empty, expected at least one number of future words")
+        if self.vocabulary > 65_000:
+            raise ConfigError(f"vocabulary is {self.vocabulary}, expected at most 65000: ids are kept in 16 bits")
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class SegmenterTraining:
     epochs: Positive = 15
     samples_per_epoch: Positive = 1_000_000
     batch: Positive = 256
-    split_share: Share = 0.3
+    split_share: BelowOne = 0.3
     """Least share of samples that are sentence ends."""
     hidden_future: Share = 0.05
     """Share of samples whose last future words are hidden, as when a stream word says nothing."""

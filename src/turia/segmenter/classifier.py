@@ -1,0 +1,200 @@
+"""The trained segmenter, online: the exported classifier and the segmenter that asks it about each word. No
+torch.
+
+An exported folder holds
+
+    segmenter.json              language, shapes, and how to decide, per window
+    segmenter-vocabulary.txt    see text/vocabulary.py
+    segmenter-wW.onnx           one graph per window W: `ids` int64 [B, P + 1 + W] → `probability` float32 [B]
+    segmenter.weights           embedding and GRU, which the graphs share
+
+Letters: B streams, P past slots, w future words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from turia.errors import InputError, ModelError
+from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, Visible
+from turia.segmenter.window import PAST, window_ids
+from turia.text.normalise import normalise_word
+from turia.text.vocabulary import Vocabulary
+
+VERSION = 1
+SETTINGS_FILE = "segmenter.json"
+VOCABULARY_FILE = "segmenter-vocabulary.txt"
+WEIGHTS_FILE = "segmenter.weights"
+
+
+def graph_file(window: int) -> str:
+    return f"segmenter-w{window}.onnx"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `segmenter.json` says."""
+
+    language: str
+    vocabulary: int
+    decisions: dict[int, Decision]
+    """By window; the windows that were exported."""
+
+    def save(self, folder: Path) -> None:
+        data = {
+            "version": VERSION,
+            "language": self.language,
+            "past": PAST,
+            "vocabulary": self.vocabulary,
+            "windows": {
+                str(window): {"threshold": decision.threshold, "falling": list(decision.falling)}
+                for window, decision in self.decisions.items()
+            },
+        }
+        (folder / SETTINGS_FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Settings:
+        path = folder / SETTINGS_FILE
+        try:
+            data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ModelError(f"{path}: no such file; expected a folder written by `turia segmenter train`") from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ModelError(f"{path}: not JSON: {error}") from error
+        try:
+            if data["version"] != VERSION:
+                raise ModelError(f"{path}: version {data['version']}, this Turia reads version {VERSION}")
+            if data["past"] != PAST:
+                raise ModelError(f"{path}: {data['past']} past words, this Turia has {PAST}")
+            decisions = {
+                int(window): Decision(float(values["threshold"]), tuple(map(float, values["falling"])))
+                for window, values in data["windows"].items()
+            }
+            if any(decision.falling[:1] != (0.0,) for decision in decisions.values()):
+                raise ModelError(f"{path}: `falling` must begin with 0, the limit itself")
+            return cls(str(data["language"]), int(data["vocabulary"]), decisions)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, ModelError):
+                raise
+            raise ModelError(f"{path}: incomplete or ill-typed: {error!r}") from error
+
+
+class Classifier:
+    """One exported window, loaded once and shared by all streams."""
+
+    def __init__(self, folder: Path, window: int, threads: int = 1) -> None:
+        self.settings = Settings.load(folder)
+        if window not in self.settings.decisions:
+            known = ", ".join(map(str, sorted(self.settings.decisions)))
+            raise InputError(f"{folder}: no segmenter of {window} future words; there are {known}")
+        self.window = window
+        self.decision = self.settings.decisions[window]
+        self.vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
+        if len(self.vocabulary) != self.settings.vocabulary:
+            raise ModelError(
+                f"{folder / VOCABULARY_FILE}: {len(self.vocabulary)} entries, expected {self.settings.vocabulary}"
+            )
+        self._session = _session(folder / graph_file(window), threads)
+        self._check_shapes(folder / graph_file(window))
+
+    def probabilities(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """[B] probabilities that a sentence ends at the word of each window ids [B, P + 1 + w]."""
+        result: npt.NDArray[np.float32] = self._session.run(["probability"], {"ids": ids})[0]
+        return result
+
+    def _check_shapes(self, path: Path) -> None:
+        length = PAST + 1 + self.window
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        shapes = [(item.name, item.type, item.shape[1:]) for item in (*inputs, *outputs)]
+        expected = [("ids", "tensor(int64)", [length]), ("probability", "tensor(float)", [])]
+        if shapes != expected:
+            raise ModelError(f"{path}: takes and gives {shapes}, expected {expected}")
+        # The largest id is the last row of the embedding: a vocabulary of another size fails here and not mid-stream.
+        try:
+            self.probabilities(np.full((1, length), len(self.vocabulary) - 1, dtype=np.int64))
+        except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
+            raise ModelError(f"{path}: does not fit its vocabulary of {len(self.vocabulary)} entries") from error
+
+
+def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Errors come as exceptions; the log would repeat them on standard error.
+    options.log_severity_level = 4
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file")
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
+        raise ModelError(f"{path}: cannot be loaded: {str(error).splitlines()[0]}") from error
+
+
+class ClassifierSegmenter(Segmenter):
+    """Direct segmentation of a stream without punctuation (METHOD section 5)."""
+
+    reason = Reason.SEGMENTER
+
+    def __init__(
+        self, classifier: Classifier, max_words: int | None = MAX_WORDS, decision: Decision | None = None
+    ) -> None:
+        """`decision` replaces the one chosen on the dev set: `Decision(0.5)` is the paper's argmax."""
+        super().__init__(classifier.window, decision or classifier.decision, max_words)
+        self.classifier = classifier
+        self._begin()
+
+    def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
+        ids = self._ids(word, following, stopped)
+        return 0.0 if ids is None else float(self.classifier.probabilities(np.array([ids], dtype=np.int64))[0])
+
+    def _ids(self, word: str, following: Sequence[str], stopped: bool) -> list[int] | None:
+        """The classifier's input; None for a word that says nothing, at which no sentence ends by itself."""
+        spoken = normalise_word(word)
+        if not spoken:
+            return None
+        future = [after for raw in following if (after := normalise_word(raw))]
+        return window_ids(self._past, spoken, future, self.window, stopped, self.classifier.vocabulary)
+
+    def _remember(self, word: str | None, ended: bool) -> None:
+        if word is not None and (spoken := normalise_word(word)):
+            self._past.append(spoken)
+        if ended and self._past[-1]:
+            self._past.append("")
+
+    def _begin(self) -> None:
+        self._past: deque[str] = deque([""] * PAST, maxlen=PAST)
+
+    def _own_state(self) -> State:
+        return {"past": list(self._past)}
+
+    def _restore_own(self, state: State) -> None:
+        if len(state["past"]) != PAST:
+            raise InputError(f"segmenter state with {len(state['past'])} past words, expected {PAST}")
+        self._past = deque(state["past"], maxlen=PAST)
+
+
+def push_all(segmenters: Sequence[ClassifierSegmenter], words: Sequence[str]) -> list[list[Visible]]:
+    """One word into each of several streams of one classifier, which is asked once for all of them."""
+    assert len({id(segmenter.classifier) for segmenter in segmenters}) <= 1
+    turns = [segmenter._take(word) for segmenter, word in zip(segmenters, words, strict=True)]
+    windows = [
+        None if turn is None else segmenter._ids(turn, tuple(segmenter._pending), stopped=False)
+        for segmenter, turn in zip(segmenters, turns, strict=True)
+    ]
+    asked = np.array([ids for ids in windows if ids is not None], dtype=np.int64)
+    answers = iter(segmenters[0].classifier.probabilities(asked).tolist() if len(asked) else ())
+    probabilities = [0.0 if ids is None else next(answers) for ids in windows]
+    return [
+        [] if turn is None else [segmenter._settle(turn, probability)]
+        for segmenter, turn, probability in zip(segmenters, turns, probabilities, strict=True)
+    ]

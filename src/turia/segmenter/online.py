@@ -1,0 +1,199 @@
+"""Segmenters: words go in one by one, and come out when it is known whether a sentence ends at them.
+
+Rules of this file: no torch, no clock, no files; constant work per word; a word that came out is never
+taken back.
+
+**Lag.** A segmenter of window w gives a word out when w further words have been pushed, or when the stream
+or the speaker stops. Words are counted as given: one that normalises to nothing (a lone dash) is pushed,
+waits and comes out like any other, so that delays are d = min(|X|, w + A[n] + ...) in words of the stream
+(METHOD section 5).
+
+**Limit.** No sentence grows beyond `max_words`. A word that came out cannot become a sentence end later, so
+the best place cannot be looked up when the limit is reached: it has to be recognised as it passes. With m
+words left before the limit, a word ends the sentence if its probability reaches `Decision.at(m)`, which
+falls to 0 at the limit itself.
+
+**Closing late.** At a pause, or at the end of the stream, the last word may have come out already (always
+so with w = 0). Then a `Visible` without a word says that the sentence ended at the last word given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from turia.errors import InputError
+
+MAX_WORDS = 60
+State = dict[str, Any]
+"""Plain JSON data."""
+
+
+class Reason(StrEnum):
+    """Why a sentence ended."""
+
+    SEGMENTER = "segmenter"
+    PUNCTUATION = "punctuation"
+    GIVEN = "given"
+    FORCED = "forced"
+    PAUSE = "pause"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A word that the translator may now read; `word` is None where only the sentence is closed."""
+
+    word: str | None
+    reason: Reason | None = None
+    """Set where a sentence ends."""
+
+    @property
+    def ends_sentence(self) -> bool:
+        return self.reason is not None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How probable a sentence end must be. `falling[m]` is what suffices with m words left before the limit."""
+
+    threshold: float = 0.5
+    falling: tuple[float, ...] = (0.0,)
+
+    def at(self, words_left: int) -> float:
+        """The probability that ends the sentence when `words_left` more words would fit into it."""
+        return min(self.threshold, self.falling[words_left]) if words_left < len(self.falling) else self.threshold
+
+
+class Segmenter(ABC):
+    """What all segmenters do alike. A subclass says how probable a sentence end is."""
+
+    reason: Reason
+    """Why this kind of segmenter ends a sentence of its own accord."""
+
+    def __init__(self, window: int, decision: Decision, max_words: int | None = MAX_WORDS) -> None:
+        if window < 0:
+            raise InputError(f"a segmenter looks at 0 or more future words, not {window}")
+        if max_words is not None and max_words < 1:
+            raise InputError(f"a sentence has at least 1 word; max_words is {max_words}")
+        assert decision.falling[0] == 0.0
+        self.window = window
+        self.max_words = max_words
+        self._decision = decision
+        self._pending: deque[str] = deque()
+        self._open_words = 0
+
+    def push(self, word: str) -> list[Visible]:
+        """The next word of the stream in; the words that thereby become visible out (one or none)."""
+        turn = self._take(word)
+        return [] if turn is None else [self._give(turn, stopped=False)]
+
+    def push_pause(self) -> list[Visible]:
+        """The speaker stopped: all words out, the sentence ends at the newest one."""
+        return self._close(Reason.PAUSE)
+
+    def flush(self) -> list[Visible]:
+        """The stream is over: all words out, the sentence ends at the last one. Afterwards a new stream may begin."""
+        visible = self._close(Reason.END)
+        self._begin()
+        return visible
+
+    def state(self) -> State:
+        """All that `restore` needs to go on from here."""
+        common = {"kind": str(self.reason), "window": self.window}
+        return common | {"pending": list(self._pending), "open_words": self._open_words} | self._own_state()
+
+    def restore(self, state: State) -> None:
+        """Goes on where `state` was taken from a segmenter made with the same settings."""
+        for key, expected in (("kind", str(self.reason)), ("window", self.window)):
+            if state.get(key) != expected:
+                raise InputError(f"segmenter state has {key} {state.get(key)!r}, but this segmenter's is {expected!r}")
+        try:
+            self._pending = deque(state["pending"])
+            self._open_words = state["open_words"]
+            self._restore_own(state)
+        except KeyError as error:
+            raise InputError(f"segmenter state without the key {error}") from error
+
+    @abstractmethod
+    def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
+        """Of a sentence end at `word`; at most w words are `following`, fewer only if the speaker `stopped`."""
+
+    @abstractmethod
+    def _remember(self, word: str | None, ended: bool) -> None:
+        """`word` has come out; None where the sentence was closed late."""
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """A new stream."""
+
+    @abstractmethod
+    def _own_state(self) -> State: ...
+
+    @abstractmethod
+    def _restore_own(self, state: State) -> None: ...
+
+    def _take(self, word: str) -> str | None:
+        """`word` in; the word that is now to be decided, if there is one."""
+        self._pending.append(word)
+        return self._pending.popleft() if len(self._pending) > self.window else None
+
+    def _give(self, word: str, stopped: bool) -> Visible:
+        return self._settle(word, self._probability(word, tuple(self._pending), stopped))
+
+    def _settle(self, word: str, probability: float) -> Visible:
+        """The word out, its sentence closed if `probability` suffices."""
+        left = None if self.max_words is None else self.max_words - self._open_words - 1
+        needed = self._decision.threshold if left is None else self._decision.at(left)
+        if probability < needed:
+            return self._out(word, None)
+        return self._out(word, self.reason if probability >= self._decision.threshold else Reason.FORCED)
+
+    def _close(self, reason: Reason) -> list[Visible]:
+        visible = []
+        while len(self._pending) > 1:
+            visible.append(self._give(self._pending.popleft(), stopped=True))
+        if self._pending:
+            visible.append(self._out(self._pending.popleft(), reason))
+        elif self._open_words:
+            visible.append(self._out(None, reason))
+        return visible
+
+    def _out(self, word: str | None, reason: Reason | None) -> Visible:
+        self._open_words = 0 if reason else self._open_words + 1
+        self._remember(word, ended=reason is not None)
+        return Visible(word, reason)
+
+
+class GivenSegmenter(Segmenter):
+    """Sentence lengths known beforehand, in words as given: the oracle of the paper's experiments."""
+
+    reason = Reason.GIVEN
+
+    def __init__(self, lengths: Sequence[int], window: int = 0) -> None:
+        if any(length < 1 for length in lengths):
+            raise InputError("given sentences have at least 1 word each")
+        super().__init__(window, Decision(), max_words=None)
+        self._lengths = tuple(lengths)
+        self._sentence = 0
+
+    def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
+        if self._sentence == len(self._lengths):
+            raise InputError(f"the stream has more words than the {sum(self._lengths)} of the given sentences")
+        return float(self._open_words + 1 == self._lengths[self._sentence])
+
+    def _remember(self, word: str | None, ended: bool) -> None:
+        self._sentence += ended
+
+    def _begin(self) -> None:
+        self._sentence = 0
+
+    def _own_state(self) -> State:
+        return {"sentence": self._sentence}
+
+    def _restore_own(self, state: State) -> None:
+        self._sentence = state["sentence"]
