@@ -76,7 +76,8 @@ def test_cached_decoding_equals_one_pass(encoder: Encoder, anchor: Anchor) -> No
 
 def states(model: Transformer, window: Window, ids: Ints, written: Window, limit: Ints, k: int) -> Tensor:
     reach = encoder_reach(window, k, "pbe", "sentence")
-    return model(row(ids), limits(reach), row(written.ids[:-1]), limits(limit))[0]
+    found: Tensor = model(row(ids), limits(reach), row(written.ids[:-1]), limits(limit))[0]
+    return found
 
 
 @settings(max_examples=25, deadline=None)

@@ -67,7 +67,7 @@ class DevTranslator:
         reach = encoder_reach(window, k, self.policy.encoder, self.policy.anchor)
         states = self.model.encode(_row(window.ids), _row(reach)).states
         memory = self.model.memory(states)
-        limit = np.append(self._past_limit(window, target_past, k), self._limit(window, 1, k, len(prefix) - 1))
+        limit = np.append(self._past_limit(window, target_past, k), self._limit(window, 1, k))
         decoded = self.model.decode(_row(prefix), memory, _row(limit))
 
         joiner, words, ids, pieces = WordJoiner(self.subwords), [], [], [0]
@@ -96,9 +96,9 @@ class DevTranslator:
             position = len(prefix) + len(ids) - 1
             if position >= self.model.shape.max_positions:
                 break
-            limit = np.array([self._limit(window, len(words) + 1, k, position)])
+            limit = np.array([self._limit(window, len(words) + 1, k)])
             decoded = self.model.decode(_row(np.array([piece])), memory, _row(limit), decoded.kept)
-        whole = [count for count in pieces[: len(words)]]
+        whole = pieces[: len(words)]
         return Written(words, Sentence(np.array(ids[: sum(whole)], np.int64), np.array(whole, np.int64)))
 
     def _past_limit(self, window: Window, target_past: list[Sentence], k: int) -> Ints:
@@ -109,7 +109,7 @@ class DevTranslator:
             return np.minimum(1 + k + np.arange(len(rows.word)), len(window.ids))
         return cross_limit(window, rows, k, self.policy.gamma, "sentence")
 
-    def _limit(self, window: Window, t: int, k: int, row: int) -> int:
+    def _limit(self, window: Window, t: int, k: int) -> int:
         """Source columns that the row of the current sentence's word t sees: what the word policy has read."""
         current = np.array([len(window.words) - 1])
         needed = needed_words(np.array([t]), k, self.policy.gamma)
