@@ -35,7 +35,8 @@ def sentence_delays(
     delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]
 ) -> list[list[float]]:
     """g_n(t) = d[B_n + t] - A_n: each sentence's delays, counted from its first source word."""
-    assert len(source_lengths) == len(target_lengths) and sum(target_lengths) == len(delays)
+    assert len(source_lengths) == len(target_lengths)
+    assert sum(target_lengths) == len(delays)
     assert all(length > 0 for length in source_lengths)
     cut, first = [], 0
     for start, words in zip(accumulate(source_lengths, initial=0), target_lengths, strict=False):
@@ -47,20 +48,15 @@ def sentence_delays(
 # The authors' stream convention.
 
 
-def stream_ap(
-    delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]
-) -> list[float]:
+def stream_ap(delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]) -> list[float]:
     """AP_n = sum_t g_n(t) / (|x_n| |y_n|) (Eqs. 12-15, AP); 0 for an empty hypothesis."""
     relative = sentence_delays(delays, source_lengths, target_lengths)
     return [
-        sum(own) / (source * len(own)) if own else 0.0
-        for own, source in zip(relative, source_lengths, strict=True)
+        sum(own) / (source * len(own)) if own else 0.0 for own, source in zip(relative, source_lengths, strict=True)
     ]
 
 
-def stream_al(
-    delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]
-) -> list[float]:
+def stream_al(delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]) -> list[float]:
     """AL_n = (1/tau) sum_{t<=tau} (g_n(t) - (t-1)/gamma_n) with gamma_n = |y_n|/|x_n| (Eqs. 12-15, AL).
 
     tau is the first word written with the whole source sentence read, or the last word. 0 for an empty hypothesis.
@@ -85,7 +81,8 @@ def stream_dal(
     stream has no predecessor. After a sentence without words the first g' is the last one as it stands, without a
     look at the real delay: so do the authors' scripts, and published figures depend on it.
     """
-    assert len(source_lengths) == len(target_lengths) and sum(target_lengths) == len(delays)
+    assert len(source_lengths) == len(target_lengths)
+    assert sum(target_lengths) == len(delays)
     assert all(length > 0 for length in source_lengths)
     scores: list[float] = []
     previous: float | None = None
@@ -186,9 +183,7 @@ def stream_yaal(
     return scores
 
 
-def sentence_yaal(
-    delays: Sequence[float], source: float, reference: int, end: float | None = None
-) -> float | None:
+def sentence_yaal(delays: Sequence[float], source: float, reference: int, end: float | None = None) -> float | None:
     """YAAL: LAAL without the words written when the source had ended; None when that leaves no word.
 
     `end` is where counting stops, the end of the sentence unless told otherwise.

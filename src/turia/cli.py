@@ -1,0 +1,147 @@
+"""The command line: a table of commands. Each reads its options and calls one function of a room.
+
+Rules: rooms are imported inside the commands, so that `turia --help` is quick and a command needs only what it
+uses. Results go to standard output, everything else to standard error. An error is one line, `error: ...`: exit code
+2 for what the user can mend, 1 for the rest; `--debug` shows the traceback instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turia import __version__
+from turia.errors import TuriaError
+from turia.evaluation.latency import DAL_SCALE
+from turia.evaluation.options import Convention, Options, Unit
+
+# Typer names only this usage error; its base is the usage error of the click that it carries.
+USAGE_ERROR = typer.BadParameter.__mro__[1]
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="turia",
+    help="Streaming machine translation.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    debug = "--debug" in given
+    try:
+        code = app([word for word in given if word != "--debug"], prog_name="turia", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; what is left in the buffer must not complain when Python closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            print(f"error: {_one_line(error)}", file=sys.stderr)
+        return _exit_code(error)
+    return code if isinstance(code, int) else 0
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, TuriaError):
+        return error.exit_code
+    return 2 if isinstance(error, USAGE_ERROR) else 1
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, USAGE_ERROR):
+        message = error.format_message()  # type: ignore[attr-defined]
+    elif isinstance(error, TuriaError):
+        message = str(error)
+    else:
+        message = f"{type(error).__name__}: {error} (--debug shows where)"
+    return " ".join(message.split())
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"turia {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Streaming machine translation."""
+    # `main` looks for --debug itself: it must know before anything can go wrong.
+
+
+Files = list[Path] | None
+
+
+@app.command()
+def evaluate(
+    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
+    trace: Annotated[Files, typer.Option(metavar="FILE", help="Turia's record of the stream.")] = None,
+    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words written, with --actions.")] = None,
+    actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W, a W for each word.")] = None,
+    resegmented: Annotated[
+        Files, typer.Option(metavar="FILE", help="Hypothesis cut at the reference's lines, to skip our own cuts.")
+    ] = None,
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
+    ] = False,
+    latency: Annotated[list[Convention] | None, typer.Option(help="Report this convention's latency too.")] = None,
+    dal_scale: Annotated[float, typer.Option(min=0.0, help="Scale of the step in DAL.")] = DAL_SCALE,
+    unit: Annotated[Unit, typer.Option(help="What one WRITE stands for.")] = Unit.WORD,
+    language: Annotated[str, typer.Option(help="Target language, for Moses tokens.")] = "en",
+    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for confidence intervals of BLEU and chrF.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score streams: latency, BLEU, chrF. For several streams, repeat the file options in step."""
+    from rich.console import Console
+
+    from turia.evaluation.inputs import load_streams
+    from turia.evaluation.report import evaluate as score
+
+    streams = load_streams(
+        source, reference, trace or [], hypothesis or [], actions or [], resegmented or [], sentences
+    )
+    report = score(streams, Options(dal_scale, unit, language, tuple(latency or ()), bootstrap))
+    if as_json:
+        print(json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False))
+    else:
+        Console().print(report.as_table())
+        print(f"{report.sentences} sentences, {report.empty} of them without words")
+        print(report.signature)
+        print(f"BLEU|{report.bleu.signature}")
+        print(f"chrF|{report.chrf.signature}")
+
+
+@app.command()
+def resegment(
+    hypothesis: Annotated[Path, typer.Option(metavar="FILE", help="Words of a stream, in lines of any length.")],
+    reference: Annotated[Path, typer.Option(metavar="FILE", help="The sentences to cut at, one a line.")],
+) -> None:
+    """Cut a hypothesis at the reference's lines."""
+    from turia.evaluation.inputs import read_lines
+    from turia.evaluation.resegment import resegment as cut
+
+    words = [word for line in read_lines(hypothesis) for word in line.split()]
+    for sentence in cut(words, read_lines(reference)):
+        print(" ".join(sentence))

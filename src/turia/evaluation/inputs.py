@@ -1,0 +1,226 @@
+"""From files to streams that can be scored. Whatever does not fit is refused with its file, line and cause.
+
+    source       one reference sentence's source a line: only its word counts matter
+    reference    the same sentences' translations
+    trace        what Turia wrote, or instead of it
+    hypothesis   the words, cut into lines in any way, with
+    actions      the READs and WRITEs that led to them
+    resegmented  the hypothesis cut at the reference's sentences by somebody else, to use in place of our own cuts
+
+Lines end with a newline and with nothing else; words are parted by white space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from turia.errors import FormatError, InputError
+from turia.stream.actions import Action, parse_actions
+from turia.stream.delays import delays_from_actions
+from turia.stream.trace import parse_trace
+
+
+@dataclass(frozen=True)
+class StreamLog:
+    """One stream: what was said, what should have been written, what was written and when."""
+
+    source_lengths: Sequence[int]
+    references: Sequence[str]
+    words: Sequence[str]
+    delays: Sequence[int]
+    segments: Sequence[Sequence[str]] | None = None
+    """The words cut at the references, where somebody else has done it."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """From the trace: k, window, history, gamma, rounding, ..."""
+
+    def __post_init__(self) -> None:
+        assert len(self.source_lengths) == len(self.references) > 0
+        assert len(self.words) == len(self.delays)
+        assert all(length > 0 for length in self.source_lengths)
+
+
+def load_streams(
+    sources: Sequence[Path],
+    references: Sequence[Path],
+    traces: Sequence[Path] = (),
+    hypotheses: Sequence[Path] = (),
+    actions: Sequence[Path] = (),
+    resegmented: Sequence[Path] = (),
+    sentences: bool = False,
+) -> list[StreamLog]:
+    """Any number of streams, their files in step; `sentences` makes each line a stream of its own."""
+    if bool(traces) == bool(hypotheses or actions) or bool(hypotheses) != bool(actions):
+        raise InputError("expected either a trace, or a hypothesis with its actions, for each stream")
+    if sentences and (traces or resegmented):
+        raise InputError("sentence by sentence, expected a hypothesis with its actions and nothing re-segmented")
+    for name, given in (
+        ("reference", references),
+        ("trace", traces),
+        ("hypothesis", hypotheses),
+        ("actions", actions),
+        ("resegmented", resegmented),
+    ):
+        if given and len(given) != len(sources):
+            raise InputError(
+                f"{len(sources)} x source, but {len(given)} x {name}: repeat the options in step, once per stream"
+            )
+    cuts: Sequence[Path | None] = resegmented or [None] * len(sources)
+    if traces:
+        return [stream_from_trace(*paths) for paths in zip(sources, references, traces, cuts, strict=True)]
+    if sentences:
+        quadruples = zip(sources, references, hypotheses, actions, strict=True)
+        return [stream for paths in quadruples for stream in sentences_from_actions(*paths)]
+    return [stream_from_actions(*paths) for paths in zip(sources, references, hypotheses, actions, cuts, strict=True)]
+
+
+def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: Path | None = None) -> StreamLog:
+    """The stream that a trace of Turia's tells of."""
+    lengths, references = read_sentences(source, reference)
+    record = parse_trace(read_lines(trace), str(trace))
+    if record.source_words() > sum(lengths):
+        raise FormatError(f"{record.source_words()} source words were read, but {source} has {sum(lengths)}", trace)
+    words = record.words()
+    segments = _read_segments(resegmented, words, len(references))
+    return StreamLog(lengths, references, words, record.delays(), segments, record.settings)
+
+
+def stream_from_actions(
+    source: Path, reference: Path, hypothesis: Path, actions: Path, resegmented: Path | None = None
+) -> StreamLog:
+    """The stream that a hypothesis and its actions tell of, as the authors' logs do."""
+    lengths, references = read_sentences(source, reference)
+    lines = read_lines(hypothesis)
+    text = read_text(actions)
+    steps = parse_actions(text, str(actions))
+    _check_counts(steps, lines, sum(lengths), hypothesis, actions, text)
+    words = [word for line in lines for word in line.split()]
+    segments = _read_segments(resegmented, words, len(references))
+    return StreamLog(lengths, references, words, delays_from_actions(steps), segments)
+
+
+def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, actions: Path) -> list[StreamLog]:
+    """Each line a stream of its own: one sentence, its hypothesis and its own actions (as SimulEval's logs)."""
+    lengths, references = read_sentences(source, reference)
+    lines = read_lines(hypothesis)
+    logs = read_lines(actions)
+    for path, given in ((hypothesis, lines), (actions, logs)):
+        _check_line_count(path, len(given), reference, len(references))
+    streams = []
+    for number, (line, log) in enumerate(zip(lines, logs, strict=True)):
+        try:
+            steps = parse_actions(log)
+        except FormatError as error:
+            raise FormatError(str(error), actions, number + 1) from None
+        delays, words, source_words = delays_from_actions(steps), line.split(), lengths[number]
+        if len(delays) != len(words):
+            raise FormatError(
+                f"{len(delays)} writes, but that line of {hypothesis} has {len(words)} words", actions, number + 1
+            )
+        if len(steps) - len(words) > source_words:
+            raise FormatError(
+                f"{len(steps) - len(words)} reads, but that line of {source} has {source_words} words",
+                actions,
+                number + 1,
+            )
+        streams.append(StreamLog([source_words], [references[number]], words, delays))
+    return streams
+
+
+def read_sentences(source: Path, reference: Path) -> tuple[list[int], list[str]]:
+    """Source lengths and references of the same sentences."""
+    sources, references = read_lines(source), read_lines(reference)
+    _check_line_count(source, len(sources), reference, len(references))
+    lengths = [len(line.split()) for line in sources]
+    if 0 in lengths:
+        raise FormatError(
+            "an empty line: a sentence without source words has no latency; drop it here and in the reference",
+            source,
+            lengths.index(0) + 1,
+        )
+    return lengths, references
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, without their ends; the last newline begins no further line."""
+    lines = read_text(path).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 file with something in it."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"not UTF-8: byte 0x{data[error.start]:02x}; convert the file to UTF-8", path, line
+        ) from error
+    if not text.strip():
+        raise FormatError("an empty file", path)
+    return text
+
+
+def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> list[list[str]] | None:
+    """Somebody else's cuts. mwerSegmenter writes lower case, so the words themselves are compared without case."""
+    if path is None:
+        return None
+    segments = [line.split() for line in read_lines(path)]
+    if len(segments) != sentences:
+        raise FormatError(f"{len(segments)} lines, expected one for each of {sentences} references", path)
+    numbered = [(line, word) for line, segment in enumerate(segments, start=1) for word in segment]
+    for (line, word), expected in zip(numbered, words, strict=False):
+        if word.casefold() != expected.casefold():
+            raise FormatError(f"found {word!r} where the hypothesis has {expected!r}", path, line)
+    if len(numbered) != len(words):
+        raise FormatError(f"{len(numbered)} words, but the hypothesis has {len(words)}", path, len(segments))
+    # The hypothesis's own spelling: quality is measured with case.
+    rest = iter(words)
+    return [[next(rest) for _ in segment] for segment in segments]
+
+
+def _check_line_count(path: Path, lines: int, reference: Path, references: int) -> None:
+    if lines != references:
+        shorter = path if lines < references else reference
+        raise FormatError(
+            f"ends here: {path} has {lines} lines, but {reference} has {references}",
+            shorter,
+            min(lines, references),
+        )
+
+
+def _check_counts(
+    steps: Sequence[Action], lines: Sequence[str], source_words: int, hypothesis: Path, actions: Path, text: str
+) -> None:
+    """As many writes as words, and no more reads than the source has words."""
+    words = sum(len(line.split()) for line in lines)
+    writes = steps.count(Action.WRITE)
+    counts = f"{writes} writes, but {hypothesis} has {words} words"
+    if writes > words:
+        raise FormatError(counts, actions, _line_of_letter(text, "W", words))
+    if writes < words:
+        raise FormatError(counts, actions, len(text.splitlines()))
+    reads = len(steps) - writes
+    if reads > source_words:
+        raise FormatError(
+            f"{reads} reads, but the source has {source_words} words",
+            actions,
+            _line_of_letter(text, "R", source_words),
+        )
+
+
+def _line_of_letter(text: str, letter: str, index: int) -> int:
+    """The line that holds occurrence `index` (0-based) of a letter."""
+    seen = accumulate(line.count(letter) for line in text.splitlines())
+    return next(number for number, count in enumerate(seen, start=1) if count > index)

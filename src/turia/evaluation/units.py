@@ -1,0 +1,29 @@
+"""Between units and plain text.
+
+Latency counts units as they are. Quality is measured on plain text, so Moses tokens are joined back first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import unescape
+
+from sacremoses import MosesDetokenizer, MosesTokenizer
+
+from turia.evaluation.options import Unit
+
+
+def plain_lines(sentences: Sequence[Sequence[str]], unit: Unit, language: str) -> list[str]:
+    """Each sentence's units as plain text."""
+    if unit is Unit.WORD:
+        return [" ".join(words) for words in sentences]
+    detokenizer = MosesDetokenizer(language)
+    return [str(detokenizer.detokenize(list(tokens))) for tokens in sentences]
+
+
+def unit_counts(lines: Sequence[str], unit: Unit, language: str) -> list[int]:
+    """How many units each line of text has. A line that is Moses-tokenised already keeps about its count."""
+    if unit is Unit.WORD:
+        return [len(line.split()) for line in lines]
+    tokenizer = MosesTokenizer(language)
+    return [len(tokenizer.tokenize(unescape(line), escape=False)) for line in lines]
