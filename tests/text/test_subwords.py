@@ -1,0 +1,161 @@
+"""Subwords: words that know no neighbours, ends that are known, text that never turns into symbols."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turia.errors import ConfigError, ModelError
+from turia.text.normalise import clean, clean_word
+from turia.text.subwords import Subwords, WordJoiner, train_subwords
+from turia.text.symbols import CONTROL, PAD, UNK, UNK_ID, WORD_END
+
+TEXT = (
+    'the house is big and the car is small "yes" she said the weather is fine, we are going home. das Haus ist '
+    "groß und das Auto ist klein <SEP> Häuser Hausaufgaben carhouse 1999 2000 20 % of it isn't ours"
+)
+COUNTS = {word: 3 + len(word) for word in clean(TEXT)}
+
+
+@pytest.fixture(scope="module")
+def subwords() -> Subwords:
+    return train_subwords(COUNTS, 400)
+
+
+# Clean words of any alphabet, and those that look like symbols or like nothing.
+WORDS = st.lists(
+    st.one_of(
+        st.text(min_size=1, max_size=12),
+        st.sampled_from([*COUNTS, *CONTROL, PAD, UNK, "<0x41>", "▁", "日本", '"', "a_b", "\ufffd"]),
+    )
+    .map(clean_word)
+    .filter(bool)
+)
+
+
+def test_symbols_are_where_symbols_py_says(subwords: Subwords) -> None:
+    assert subwords.pieces[:7] == ["<pad>", "<unk>", "<DOC>", "<CONT>", "<SEP>", "<BRK>", "<END>"]
+    assert subwords.is_control.nonzero()[0].tolist() == list(range(7))
+
+
+def test_training_gives_the_same_bytes(subwords: Subwords) -> None:
+    backwards = dict(reversed(COUNTS.items()))
+    assert hashlib.sha256(train_subwords(backwards, 400).model).digest() == hashlib.sha256(subwords.model).digest()
+
+
+@given(words=WORDS)
+def test_any_text_comes_back(subwords: Subwords, words: list[str]) -> None:
+    ids, word_of_piece = subwords.encode_words(words)
+    assert subwords.decode_words(ids) == words
+    assert len(ids) == len(word_of_piece)
+    assert not subwords.is_control[ids].any()
+    assert UNK_ID not in ids
+
+
+@given(words=WORDS)
+def test_a_word_ends_with_its_last_piece_and_begins_with_text(subwords: Subwords, words: list[str]) -> None:
+    for word in words:
+        ids = list(subwords.encode_word(word))
+        assert subwords.ends_word[ids].tolist() == [False] * (len(ids) - 1) + [True]
+        assert not subwords.starts_empty_word[ids[0]]
+
+
+@given(before=WORDS, words=WORDS)
+def test_pieces_do_not_depend_on_neighbours(subwords: Subwords, before: list[str], words: list[str]) -> None:
+    together, word_of_piece = subwords.encode_words(before + words)
+    first, of_first = subwords.encode_words(before)
+    second, of_second = subwords.encode_words(words)
+    assert together == first + second
+    assert word_of_piece == of_first + [len(before) + word for word in of_second]
+
+
+def test_a_frequent_word_is_few_pieces(subwords: Subwords) -> None:
+    assert [subwords.pieces[i] for i in subwords.encode_word("house")] == ["house▁"]
+    assert [subwords.pieces[i] for i in subwords.encode_word("日")] == ["<0xE6>", "<0x97>", "<0xA5>", "▁"]
+
+
+@pytest.mark.parametrize("symbol", [*CONTROL, PAD, UNK, "<0x41>"])
+def test_a_literal_symbol_stays_text(subwords: Subwords, symbol: str) -> None:
+    ids = list(subwords.encode_word(symbol))
+    assert len(ids) > 1
+    assert not subwords.is_control[ids].any()
+    assert subwords.decode_words(ids) == [symbol]
+
+
+def test_only_literal_symbols_to_learn_from_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no words"):
+        train_subwords({"<SEP>": 5}, 400)
+
+
+def test_a_small_corpus_gets_a_small_vocabulary() -> None:
+    assert len(train_subwords({"ab": 3}, 8000)) < 300
+
+
+def test_a_vocabulary_without_room_for_letters_is_refused() -> None:
+    with pytest.raises(ConfigError, match="vocabulary is 20"):
+        train_subwords(COUNTS, 20)
+
+
+def test_joiner_gives_each_word_when_it_is_complete(subwords: Subwords) -> None:
+    joiner = WordJoiner(subwords)
+    words = ["the", "日本", "carhouse"]
+    for word in words:
+        *body, last = subwords.encode_word(word)
+        assert [joiner.push(piece) for piece in body] == [None] * len(body)
+        assert joiner.push(last) == word
+    assert joiner.flush() is None
+
+
+def test_joiner_flushes_what_was_begun_and_starts_anew(subwords: Subwords) -> None:
+    joiner = WordJoiner(subwords)
+    first, *_ = subwords.encode_word("日")
+    assert joiner.push(first) is None
+    assert joiner.flush() == "\ufffd"
+    assert joiner.flush() is None
+
+
+def test_an_empty_word_is_no_word(subwords: Subwords) -> None:
+    (empty,) = subwords.starts_empty_word.nonzero()[0]
+    assert subwords.pieces[empty] == WORD_END
+    assert WordJoiner(subwords).push(int(empty)) is None
+
+
+def test_bytes_cannot_spell_white_space_or_a_word_end(subwords: Subwords) -> None:
+    """A model may write any bytes: U+2581, a newline, half a character."""
+    spelt = [subwords.pieces.index(f"<0x{byte:02X}>") for byte in "a▁\n b".encode()]
+    joiner = WordJoiner(subwords)
+    assert [joiner.push(piece) for piece in spelt] == [None] * len(spelt)
+    assert joiner.flush() == "a_b"
+
+
+def test_saved_and_loaded(subwords: Subwords, tmp_path: Path) -> None:
+    subwords.save(tmp_path / "subwords.model")
+    loaded = Subwords.load(tmp_path / "subwords.model")
+    assert loaded.model == subwords.model
+    assert loaded.encode_words(["Haus", "日"]) == subwords.encode_words(["Haus", "日"])
+
+
+def test_bad_files_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"gone\.model: cannot read"):
+        Subwords.load(tmp_path / "gone.model")
+    (tmp_path / "junk.model").write_bytes(b"junk")
+    with pytest.raises(ModelError, match=r"junk\.model: not a SentencePiece model"):
+        Subwords.load(tmp_path / "junk.model")
+
+
+def test_a_model_with_other_symbols_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text(TEXT + "\n", encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"),
+        model_prefix=str(tmp_path / "foreign"),
+        vocab_size=60,
+        model_type="bpe",
+        minloglevel=2,
+    )
+    with pytest.raises(ModelError, match=r"foreign\.model: expected the pieces <pad> <unk> <DOC>"):
+        Subwords.load(tmp_path / "foreign.model")
