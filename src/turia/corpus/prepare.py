@@ -1,0 +1,496 @@
+"""`turia prepare`: the corpora of a recipe → shards, with all cores.
+
+Stages, each of which leaves files in `<data folder>/work-<digest>`:
+
+1. *clean*: chunks of whole documents are normalised and filtered (`train-00000.tsv`, ...);
+2. *learn*: repeats are found over all chunks, and subwords are learned from word counts;
+3. *encode*: chunks become pieces, windows and samples (`train-00000.npz`, ...);
+4. *join*: the parts become `train/` and `dev/`, and the work folder goes.
+
+Rules: a chunk is decided by the recipe and the corpora alone, never by the number of processes, and stages 2
+and 4 go through chunks in order; so the bytes are always the same. Files appear by renaming, whole: a run
+that was interrupted goes on with what is there. The digest covers what decides the bytes (settings, and the
+content of the corpora): the same recipe again has nothing to do, a changed one begins anew.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.config import Corpus, Filters, Recipe, Windows, from_dict, to_dict
+from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, keeps_repeats, read_head, read_pairs, write_chunk
+from turia.corpus.documents import Document, read
+from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
+from turia.corpus.shards import (
+    VERSION,
+    Meta,
+    Part,
+    Sizes,
+    load_subwords,
+    measure,
+    save_subwords,
+    write_shards,
+)
+from turia.errors import ConfigError, ResourceError
+from turia.text.subwords import Subwords, train_subwords
+
+_PAIRS_A_CHUNK = 4096
+_RULES = 1
+"""Part of the digest. Raise it when the same corpora come out as other bytes."""
+
+Split = Literal["train", "dev"]
+_SPLITS: tuple[Split, Split] = ("train", "dev")
+
+
+class Progress(NamedTuple):
+    """How far a stage is; `total` is None while unknown. A `note` is a line worth showing by itself."""
+
+    stage: str
+    done: int = 0
+    total: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What became of one corpus."""
+
+    name: str
+    split: str
+    read: int
+    dropped: Dropped
+    sizes: Sizes
+
+
+@dataclass(frozen=True)
+class PrepareReport:
+    """What a data folder holds; kept in its `report.json`, which says that the folder is complete."""
+
+    digest: str
+    corpora: tuple[CorpusReport, ...]
+    train: Sizes
+    dev: Sizes
+    gamma: float
+    source_vocabulary: int
+    target_vocabulary: int
+
+    def lines(self) -> list[str]:
+        """For people, one fact a line."""
+        lines = []
+        for corpus in self.corpora:
+            reasons = [f"{reason} {count}" for reason, count in vars(corpus.dropped).items() if count]
+            dropped = ", ".join(reasons) or "nothing"
+            kept = f"{corpus.read} pairs read, {corpus.sizes.sentences} kept"
+            lines.append(f"{corpus.split} {corpus.name}: {kept}; dropped: {dropped}")
+        for name, sizes in (("train", self.train), ("dev", self.dev)):
+            if sizes.sentences:
+                source = f"{sizes.source_words} source words of {sizes.source_pieces / sizes.source_words:.2f} pieces"
+                target = (
+                    f"{sizes.target_words} target words of {sizes.target_pieces / sizes.target_words:.2f}"
+                )
+                lines.append(f"{name}: {sizes.sentences} pairs, {sizes.windows} windows, {source}, {target}")
+        vocabulary = f"{self.source_vocabulary} and {self.target_vocabulary} pieces"
+        return [*lines, f"gamma {self.gamma}, {vocabulary}"]
+
+
+def prepare(
+    recipe: Recipe, progress: Callable[[Progress], None] | None = None, processes: int | None = None
+) -> PrepareReport:
+    """Fills `recipe.data.folder`, or finds it filled. By default there are as many processes as usable cores."""
+    tell = progress or (lambda _: None)
+    with _machine_errors(recipe.data.folder):
+        return _Preparation(recipe, tell, processes or len(os.sched_getaffinity(0))).run()
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """A chunk's place: `<split>-<number>`, and the corpus it comes from."""
+
+    split: Split
+    number: int
+    corpus: int
+    """Index into the split's corpora."""
+
+
+class _Preparation:
+    """One run of `prepare`; a method for each stage."""
+
+    def __init__(self, recipe: Recipe, tell: Callable[[Progress], None], processes: int) -> None:
+        if not recipe.data.train:
+            raise ConfigError("data.train is empty: expected at least one corpus")
+        self.recipe, self.tell, self.processes = recipe, tell, processes
+        self.corpora: dict[Split, tuple[Corpus, ...]] = {"train": recipe.data.train, "dev": recipe.data.dev}
+        self.languages = recipe.source_language, recipe.target_language
+        if recipe.filters.language:
+            _language_filter(self.languages)  # a language it does not know is found out here, not in a worker
+        self.folder = recipe.data.folder
+        self.digest = digest(recipe)
+        self.work = self.folder / f"work-{self.digest[:16]}"
+
+    def run(self) -> PrepareReport:
+        report = read_report(self.folder)
+        if report is not None and report.digest == self.digest:
+            self.tell(Progress("done", note=f"{self.folder} is up to date: nothing to do"))
+            return report
+        if report is not None:
+            self.tell(
+                Progress(
+                    "clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew"
+                )
+            )
+        elif self.work.exists():
+            self.tell(Progress("clean", note=f"going on with an interrupted preparation of {self.folder}"))
+        for stale in self.folder.glob("work-*"):
+            if stale != self.work:
+                shutil.rmtree(stale)
+        self.work.mkdir(parents=True, exist_ok=True)
+        chunks = self.clean()
+        self.learn(chunks)
+        self.encode(chunks)
+        return self.join(chunks)
+
+    def clean(self) -> list[_Chunk]:
+        """Stage 1. The list of chunks is written last: it says that all of them are there."""
+        index = self.work / "chunks.json"
+        if index.exists():
+            return [from_dict(_Chunk, entry) for entry in json.loads(index.read_text(encoding="utf-8"))]
+        chunks: list[_Chunk] = []
+
+        def tasks() -> Iterator[_CleanTask]:
+            for split in _SPLITS:
+                filters = self.recipe.filters if split == "train" else None
+                for chunk, documents in _chunks(split, self.corpora[split], self.languages):
+                    chunks.append(chunk)
+                    path = self.path(chunk, "tsv")
+                    if not path.exists():
+                        yield _CleanTask(path, chunk.corpus, documents, self.languages, filters)
+
+        pairs = 0
+        for count in _in_processes(_clean, tasks(), self.processes):
+            pairs += count
+            self.tell(Progress("clean", pairs))
+        _write_whole(index, lambda path: path.write_text(json.dumps([asdict(chunk) for chunk in chunks])))
+        return chunks
+
+    def learn(self, chunks: Sequence[_Chunk]) -> None:
+        """Stage 2. The repeats are written last: they say that the subwords are there."""
+        done = self.work / "repeats.npy"
+        if done.exists():
+            return
+        training = [self.path(chunk, "tsv") for chunk in chunks if chunk.split == "train"]
+        settings = self.recipe.subwords
+        step = max(1, -(-sum(read_head(path).kept for path in training) // settings.sentences))
+        hashes: list[int] = []
+        source: Counter[str] = Counter()
+        target: Counter[str] = Counter()
+        for number, path in enumerate(training, start=1):
+            for pair in read_pairs(path):
+                if len(hashes) % step == 0:
+                    source.update(pair.source.split(" "))
+                    target.update(pair.target.split(" "))
+                hashes.append(pair_hash(pair.source, pair.target))
+            self.tell(Progress("learn", number, len(training)))
+        if settings.joint:
+            joint = train_subwords(source + target, settings.vocabulary)
+            save_subwords(self.work, joint, joint)
+        else:
+            separate = [train_subwords(side, settings.vocabulary) for side in (source, target)]
+            save_subwords(self.work, *separate)
+        repeated = repeats(np.array(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
+        _write_whole(done, lambda path: _save_array(path, repeated))
+
+    def encode(self, chunks: Sequence[_Chunk]) -> None:
+        """Stage 3."""
+        tasks = [
+            _EncodeTask(
+                self.path(chunk, "tsv"),
+                self.path(chunk, "npz"),
+                repeated,
+                self.corpora[chunk.split][chunk.corpus],
+                self.recipe.windows,
+                self.recipe.model.max_positions,
+            )
+            for chunk, repeated in self.with_repeats(chunks)
+            if not self.path(chunk, "npz").exists()
+        ]
+        for done, _ in enumerate(_in_processes(_encode, tasks, self.processes), start=1):
+            self.tell(Progress("encode", done, len(tasks)))
+
+    def join(self, chunks: Sequence[_Chunk]) -> PrepareReport:
+        """Stage 4. `report.json` goes first and comes last: a folder that has one is complete."""
+        corpora = self.corpus_reports(chunks)
+        train, dev = (
+            sum((corpus.sizes for corpus in corpora if corpus.split == split), Sizes()) for split in _SPLITS
+        )
+        source, target = load_subwords(self.work)
+        report = PrepareReport(
+            digest=self.digest,
+            corpora=corpora,
+            train=train,
+            dev=dev,
+            gamma=round(train.target_words / train.source_words, 4),
+            source_vocabulary=len(source),
+            target_vocabulary=len(target),
+        )
+        (self.folder / "report.json").unlink(missing_ok=True)
+        for number, (split, sizes) in enumerate(zip(_SPLITS, (train, dev), strict=True)):
+            self.tell(Progress("join", number, len(_SPLITS)))
+            self.join_split(split, chunks, self.meta(report, sizes, source, target))
+        for stale in self.folder.glob("*subwords.model"):
+            stale.unlink()
+        save_subwords(self.folder, source, target)
+        text = json.dumps(asdict(report), indent=2) + "\n"
+        _write_whole(self.folder / "report.json", lambda path: path.write_text(text, encoding="utf-8"))
+        shutil.rmtree(self.work)
+        self.tell(Progress("join", len(_SPLITS), len(_SPLITS)))
+        return report
+
+    def join_split(self, split: Split, chunks: Sequence[_Chunk], meta: Meta) -> None:
+        """`train/` or `dev/` from its parts; a recipe without dev corpora has no `dev/`."""
+        new, place = self.work / split, self.folder / split
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+        if meta.sizes.sentences:
+            write_shards(new, [self.path(chunk, "npz") for chunk in chunks if chunk.split == split], meta)
+            new.rename(place)
+
+    def meta(self, report: PrepareReport, sizes: Sizes, source: Subwords, target: Subwords) -> Meta:
+        return Meta(
+            version=VERSION,
+            source_language=self.recipe.source_language,
+            target_language=self.recipe.target_language,
+            sizes=sizes,
+            gamma=report.gamma,
+            history=self.recipe.windows.history,
+            max_positions=self.recipe.model.max_positions,
+            source_vocabulary=len(source),
+            target_vocabulary=len(target),
+            source_subwords=hashlib.sha256(source.model).hexdigest(),
+            target_subwords=hashlib.sha256(target.model).hexdigest(),
+            recipe=self.digest,
+        )
+
+    def corpus_reports(self, chunks: Sequence[_Chunk]) -> tuple[CorpusReport, ...]:
+        """What cleaning and encoding did, added up for each corpus."""
+        reports = {
+            (split, number): CorpusReport(_name(corpus), split, 0, Dropped(), Sizes())
+            for split in _SPLITS
+            for number, corpus in enumerate(self.corpora[split])
+        }
+        for chunk, repeated in self.with_repeats(chunks):
+            head, sizes = read_head(self.path(chunk, "tsv")), measure(Part.load(self.path(chunk, "npz")))
+            corpus = self.corpora[chunk.split][chunk.corpus]
+            duplicates = int(repeated.sum())
+            expected = head.kept if keeps_repeats(corpus, self.recipe.windows) else head.kept - duplicates
+            encoding = Dropped(duplicate=duplicates, positions=expected - sizes.sentences)
+            report = reports[chunk.split, chunk.corpus]
+            reports[chunk.split, chunk.corpus] = replace(
+                report,
+                read=report.read + head.read,
+                dropped=report.dropped + Dropped(**head.dropped) + encoding,
+                sizes=report.sizes + sizes,
+            )
+        return tuple(reports.values())
+
+    def with_repeats(self, chunks: Sequence[_Chunk]) -> Iterator[tuple[_Chunk, npt.NDArray[np.bool_]]]:
+        """Each chunk with the marks of its pairs; a dev set may repeat itself."""
+        repeated = np.load(self.work / "repeats.npy", allow_pickle=False)
+        begin = 0
+        for chunk in chunks:
+            kept = read_head(self.path(chunk, "tsv")).kept
+            if chunk.split == "train":
+                yield chunk, repeated[begin : begin + kept]
+                begin += kept
+            else:
+                yield chunk, np.zeros(kept, dtype=bool)
+        assert begin == len(repeated)
+
+    def path(self, chunk: _Chunk, kind: str) -> Path:
+        return self.work / f"{chunk.split}-{chunk.number:05d}.{kind}"
+
+
+def digest(recipe: Recipe) -> str:
+    """sha256 over all that decides the bytes of the shards. Where files lie does not; what they hold does."""
+    decisive = {
+        "version": [VERSION, _RULES],
+        "languages": [recipe.source_language, recipe.target_language],
+        "train": [_identity(corpus) for corpus in recipe.data.train],
+        "dev": [_identity(corpus) for corpus in recipe.data.dev],
+        "filters": to_dict(recipe.filters),
+        "subwords": to_dict(recipe.subwords),
+        "windows": [recipe.windows.history, recipe.windows.kind],
+        "max_positions": recipe.model.max_positions,
+    }
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def read_report(folder: Path) -> PrepareReport | None:
+    """The report of a complete data folder. One that cannot be read counts as absent: it is made anew."""
+    try:
+        return from_dict(PrepareReport, json.loads((folder / "report.json").read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+class _CleanTask(NamedTuple):
+    path: Path
+    corpus: int
+    documents: list[Document]
+    languages: tuple[str, str]
+    filters: Filters | None
+
+
+class _EncodeTask(NamedTuple):
+    pairs: Path
+    part: Path
+    repeated: npt.NDArray[np.bool_]
+    corpus: Corpus
+    windows: Windows
+    max_positions: int
+
+
+def _clean(task: _CleanTask) -> int:
+    """Work of one process: a chunk's documents → its text file. Returns the pairs read."""
+    identifies = task.filters is not None and task.filters.language
+    cleaner = Cleaner(task.languages, task.filters, _language_filter(task.languages) if identifies else None)
+    dropped: Counter[str] = Counter()
+    pairs = list(cleaner.pairs(task.documents, dropped))
+    read = sum(len(document.source) for document in task.documents)
+    head = ChunkHead(task.corpus, read, len(pairs), dict(dropped))
+    _write_whole(task.path, lambda path: write_chunk(path, head, pairs))
+    return read
+
+
+def _encode(task: _EncodeTask) -> None:
+    """Work of one process: a chunk's text file → its part."""
+    source, target = _subwords(task.pairs.parent)
+    encoder = Encoder(source, target, task.windows, task.max_positions, task.corpus)
+    part = encoder.part(list(read_pairs(task.pairs)), task.repeated)
+    _write_whole(task.part, part.save)
+
+
+@lru_cache(maxsize=1)
+def _language_filter(languages: tuple[str, str]) -> LanguageFilter:
+    return LanguageFilter(languages)
+
+
+@lru_cache(maxsize=1)
+def _subwords(folder: Path) -> tuple[Subwords, Subwords]:
+    return load_subwords(folder)
+
+
+def _chunks(
+    split: Split, corpora: Sequence[Corpus], languages: tuple[str, str]
+) -> Iterator[tuple[_Chunk, list[Document]]]:
+    """Whole documents, gathered until a chunk is full; a chunk never holds two corpora."""
+    number = 0
+    for corpus, settings in enumerate(corpora):
+        documents: list[Document] = []
+        pairs = 0
+        for document in read(settings, *languages):
+            documents.append(document)
+            pairs += len(document.source)
+            if pairs >= _PAIRS_A_CHUNK:
+                yield _Chunk(split, number, corpus), documents
+                number, documents, pairs = number + 1, [], 0
+        if documents:
+            yield _Chunk(split, number, corpus), documents
+            number += 1
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def _in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Iterator[Result]:
+    """Results in the order of `tasks`, which are drawn only a little ahead, so that memory stays small."""
+    if processes == 1:
+        yield from map(work, tasks)
+        return
+    # Spawned, because a fork of a process with threads (numpy has some) may hang. An interrupt is for the parent alone.
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    ) as pool:
+        running: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                running.append(pool.submit(work, task))
+                if len(running) > 2 * processes:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        except BrokenProcessPool as error:
+            raise ResourceError(
+                "a worker process died, perhaps for want of memory; run again: finished chunks are kept"
+            ) from error
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _identity(corpus: Corpus) -> dict[str, Any]:
+    """A corpus by its settings and by the content of its files."""
+    settings = to_dict(corpus)
+    for key in _FILES:
+        path = getattr(corpus, key)
+        if path is not None:
+            try:
+                with path.open("rb") as file:
+                    settings[key] = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise ConfigError(f"{path}: cannot read the corpus: {error.strerror}") from error
+    return settings
+
+
+_FILES = ("path", "source", "target", "documents")
+
+
+def _name(corpus: Corpus) -> str:
+    path = corpus.path or corpus.source
+    assert path is not None
+    return f"{path.parent.name}/{path.name}"
+
+
+def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Writes under another name and renames, so that `path` is whole or not there."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    write(temporary)
+    temporary.replace(path)
+
+
+def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+@contextmanager
+def _machine_errors(folder: Path) -> Iterator[None]:
+    """A full or unwritable disk, said for people."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise ResourceError(
+                f"{folder}: no space left; free some and run again: finished chunks are kept"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST):
+            raise ResourceError(f"{folder}: cannot write there: {error.strerror}") from error
+        raise

@@ -1,0 +1,189 @@
+"""Readers: every format gives the same documents, and every fault its place."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from turia.config import Corpus
+from turia.corpus.documents import Document, read, read_monolingual
+from turia.errors import ConfigError, FormatError
+
+TALKS = [
+    Document("7", ["Guten Tag.", "Ja & nein."], ["Good day.", "Yes & no."]),
+    Document("8", ["Danke!"], ["Thank you!"]),
+]
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def test_tsv(tmp_path: Path) -> None:
+    path = write(tmp_path / "talks.tsv", "7\tGuten Tag.\tGood day.\n7\tJa & nein.\tYes & no.\r\n8\tDanke!\tThank you!")
+    assert list(read(Corpus(path), "de", "en")) == TALKS
+    backwards = [Document(talk.id, talk.target, talk.source) for talk in TALKS]
+    assert list(read(Corpus(path), "en", "de")) == backwards
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
+def test_packed(tmp_path: Path, suffix: str, pack: type[bytes]) -> None:
+    path = tmp_path / f"talks.tsv{suffix}"
+    path.write_bytes(pack("8\tDanke!\tThank you!\n".encode()))
+    assert list(read(Corpus(path), "de", "en")) == TALKS[1:]
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "1\teins\u2028zwei\x0bdrei\tone\n")
+    assert list(read(Corpus(path), "de", "en")) == [Document("1", ["eins\u2028zwei\x0bdrei"], ["one"])]
+
+
+def test_an_id_that_comes_back_is_another_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "1\ta\tb\n2\tc\td\n1\te\tf\n")
+    assert [document.id for document in read(Corpus(path), "de", "en")] == ["1", "2", "1"]
+
+
+def test_without_context_every_pair_is_a_document(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "1\ta\tb\n1\tc\td\n")
+    assert list(read(Corpus(path, context=False), "de", "en")) == [
+        Document("1", ["a"], ["b"]),
+        Document("1", ["c"], ["d"]),
+    ]
+
+
+def test_plain_with_blank_lines(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.de", "Guten Tag.\nJa & nein.\n\n\nDanke!\n")
+    target = write(tmp_path / "a.en", "Good day.\nYes & no.\n\n\nThank you!\n")
+    documents = list(read(Corpus(source=source, target=target, format="plain"), "de", "en"))
+    assert [(d.source, d.target) for d in documents] == [(d.source, d.target) for d in TALKS]
+    assert len({document.id for document in documents}) == 2
+
+
+def test_plain_keeps_a_line_that_is_blank_on_one_side(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.de", "a\n\nb\n"), write(tmp_path / "a.en", "x\ny\nz\n")
+    (document,) = read(Corpus(source=source, target=target, format="plain"), "de", "en")
+    assert (document.source, document.target) == (["a", "", "b"], ["x", "y", "z"])
+
+
+def test_plain_with_a_file_of_documents(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.de", "Guten Tag.\nJa & nein.\nDanke!\n")
+    target = write(tmp_path / "a.en", "Good day.\nYes & no.\nThank you!\n")
+    names = write(tmp_path / "a.ids", "7\n7\n8\n")
+    corpus = Corpus(source=source, target=target, documents=names, format="plain")
+    assert list(read(corpus, "de", "en")) == TALKS
+
+
+SEGMENTS = """<?xml version="1.0" encoding="UTF-8"?>
+<mteval><{kind} setid="tst" srclang="german" trglang="english">
+<doc docid="7" genre="lectures"><talkid>7</talkid><title>Titel</title>
+<seg id="1"> {first} </seg>
+<seg id="2">{second}</seg></doc>
+<doc docid="8"><seg id="1">{third}</seg></doc>
+</{kind}></mteval>
+"""
+
+
+@pytest.mark.parametrize("ampersand", ["&", "&amp;"])
+def test_xml_segments(tmp_path: Path, ampersand: str) -> None:
+    """Published files have bare ampersands; a parser that merely recovers loses them."""
+    source = SEGMENTS.format(kind="srcset", first="Guten Tag.", second=f"Ja {ampersand} nein.", third="Danke!")
+    target = SEGMENTS.format(kind="refset", first="Good day.", second=f"Yes {ampersand} no.", third="Thank you!")
+    corpus = Corpus(
+        source=write(tmp_path / "a.de.xml", source), target=write(tmp_path / "a.en.xml", target), format="xml"
+    )
+    assert list(read(corpus, "de", "en")) == TALKS
+
+
+def test_xml_loads_nothing_from_outside(tmp_path: Path) -> None:
+    secret = write(tmp_path / "secret", "geheim")
+    bomb = f'<!DOCTYPE m [<!ENTITY x SYSTEM "file://{secret}"><!ENTITY y "yyyy">]><m><doc docid="1">'
+    text = bomb + '<seg id="1">a &x; &y; b</seg></doc></m>'
+    corpus = Corpus(source=write(tmp_path / "a", text), target=write(tmp_path / "b", text), format="xml")
+    (document,) = read(corpus, "de", "en")
+    assert "geheim" not in document.source[0]
+    assert "yyyy" not in document.source[0]
+
+
+def test_tagged_training_files(tmp_path: Path) -> None:
+    head = "<url>http://talks/{n}</url>\n<keywords>a, b</keywords>\n<talkid>{n}</talkid>\n<title>T</title>\n"
+    source = head.format(n=7) + "Guten Tag.\nJa & nein.\n" + head.format(n=8) + "Danke!\n"
+    target = head.format(n=7) + "Good day.\nYes & no.\n" + head.format(n=8) + "Thank you!\n"
+    corpus = Corpus(source=write(tmp_path / "t.de", source), target=write(tmp_path / "t.en", target), format="xml")
+    assert list(read(corpus, "de", "en")) == TALKS
+
+
+def test_tagged_training_files_of_2017(tmp_path: Path) -> None:
+    head = '<doc docid="{n}" genre="lectures">\n<url>http://talks/{n}</url>\n<transcript>\n'
+    foot = "</transcript>\n</doc>\n"
+    source = head.format(n=7) + "Guten Tag.\nJa & nein.\n" + foot + head.format(n=8) + "Danke!\n" + foot
+    target = head.format(n=7) + "Good day.\nYes & no.\n" + foot + head.format(n=8) + "Thank you!\n" + foot
+    corpus = Corpus(source=write(tmp_path / "t.de", source), target=write(tmp_path / "t.en", target), format="xml")
+    assert list(read(corpus, "de", "en")) == TALKS
+
+
+def test_monolingual(tmp_path: Path) -> None:
+    path = write(tmp_path / "mono.tsv", "a\tOne. Two.\nb\tThree.\n")
+    assert list(read_monolingual(path)) == [("a", "One. Two."), ("b", "Three.")]
+    with pytest.raises(FormatError, match=r"mono\.tsv:1: expected `id<TAB>text`"):
+        list(read_monolingual(write(tmp_path / "mono.tsv", "no tab\n")))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\ta\tb\n2\tc\n", r"a\.tsv:2: expected 3 fields parted by tabs \(document, de, en\), found 2"),
+        (b"1\ta\tb\n2\tc\td\te\n", r"a\.tsv:2: expected 3 fields .* found 4"),
+        (b"1\ta\tb\n2\t\xff\tc\n", r"a\.tsv:2: not UTF-8 at byte 3"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.tsv").write_bytes(content)
+    with pytest.raises(FormatError, match=message):
+        list(read(Corpus(tmp_path / "a.tsv"), "de", "en"))
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    whole = lzma.compress("".join(f"1\t{n}\t{n * n}\n" for n in range(50_000)).encode())
+    (tmp_path / "a.tsv.xz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FormatError, match=r"a\.tsv\.xz:\d+: damaged archive"):
+        list(read(Corpus(tmp_path / "a.tsv.xz"), "de", "en"))
+
+
+def test_files_out_of_step_are_named(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "a.de", "a\nb\n"), write(tmp_path / "a.en", "x\n")
+    with pytest.raises(FormatError, match=r"a\.en:2: ends before line 2, but a\.de goes on"):
+        list(read(Corpus(source=source, target=target, format="plain"), "de", "en"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "message"),
+    [
+        ("<talkid>1</talkid>\na\nb\n", "<talkid>1</talkid>\nx\n", "document '1' has 1 sentences, but 2 in a"),
+        ("<talkid>1</talkid>\na\n", "<talkid>2</talkid>\nx\n", "document '2', where a has '1'"),
+        ("<talkid>1</talkid>\na\n<talkid>2</talkid>\nb\n", "<talkid>1</talkid>\nx\n", "has 1 documents"),
+        ("a\n", "x\n", "a:1: a sentence before the first"),
+        ("<title>T</title>\na\n", "<title>T</title>\nx\n", "a talk without <talkid>"),
+    ],
+)
+def test_talks_out_of_step_are_named(tmp_path: Path, left: str, right: str, message: str) -> None:
+    corpus = Corpus(source=write(tmp_path / "a", left), target=write(tmp_path / "b", right), format="xml")
+    with pytest.raises(FormatError, match=message):
+        list(read(corpus, "de", "en"))
+
+
+def test_settings_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"gone\.tsv: cannot read the corpus"):
+        list(read(Corpus(tmp_path / "gone.tsv"), "de", "en"))
+    with pytest.raises(ConfigError, match="no column 'fr' among de, en"):
+        list(read(Corpus(tmp_path / "gone.tsv"), "de", "fr"))
+    with pytest.raises(ConfigError, match="format 'plain' needs the key 'source'"):
+        list(read(Corpus(format="plain"), "de", "en"))
+
+
+def test_the_readme_counts_of_the_shared_data(shared: Path) -> None:
+    documents = list(read(Corpus(shared / "data/ted/dev2010.tsv.xz"), "de", "en"))
+    assert (len(documents), sum(len(document.source) for document in documents)) == (8, 888)
