@@ -12,13 +12,9 @@ import pytest
 from turia.evaluation.inputs import StreamLog, read_lines, stream_from_actions
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "conformance"
-EXPECTED: dict[str, Any] = (
-    json.loads((FOLDER / "expected.json").read_text(encoding="utf-8")) if FOLDER.is_dir() else {}
-)
+EXPECTED: dict[str, Any] = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8")) if FOLDER.is_dir() else {}
 
-_ABSENT = [
-    pytest.param("", marks=pytest.mark.skip(reason="needs ../shared/conformance, which is not here"))
-]
+_ABSENT = [pytest.param("", marks=pytest.mark.skip(reason="needs ../shared/conformance, which is not here"))]
 CASES: list[Any] = [name for name in EXPECTED if name != "small"] or _ABSENT
 DEV_CASES: list[Any] = [name for name in EXPECTED if name.startswith("dev2010/")] or _ABSENT
 SMALL: list[Any] = EXPECTED.get("small") or _ABSENT

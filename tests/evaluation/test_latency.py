@@ -24,9 +24,7 @@ DELAYS = [2, 3, 4, 5, 6, 6, 7, 12, 13, 14, 14, 15, 17, 19, 20, 20]
 @st.composite
 def streams(draw: st.DrawFn, min_sentences: int = 1) -> tuple[list[int], list[int], list[int]]:
     """Delays, source lengths, target lengths."""
-    sentences = draw(
-        st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), min_size=min_sentences, max_size=8)
-    )
+    sentences = draw(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), min_size=min_sentences, max_size=8))
     source, target = [pair[0] for pair in sentences], [pair[1] for pair in sentences]
     words = sum(target)
     delays = draw(st.lists(st.integers(0, sum(source)), min_size=words, max_size=words))
@@ -98,9 +96,7 @@ def test_a_wait_k_stream_lags_k_words(k: int) -> None:
     ]
     assert latency.stream_al(delays, lengths, lengths) == pytest.approx([k] * 4)
     relative = latency.sentence_delays(delays, lengths, lengths)
-    laal = [
-        latency.sentence_laal(own, words, words) for own, words in zip(relative, lengths, strict=True)
-    ]
+    laal = [latency.sentence_laal(own, words, words) for own, words in zip(relative, lengths, strict=True)]
     assert laal == pytest.approx([k] * 4)
 
 
@@ -127,17 +123,13 @@ def test_nothing_is_gained_by_waiting(stream: tuple[list[int], list[int], list[i
     delays, source, target = stream
     later = [delay + 1 for delay in delays]
     for function in (latency.stream_ap, latency.stream_dal):
-        for now, then in zip(
-            function(delays, source, target), function(later, source, target), strict=True
-        ):
+        for now, then in zip(function(delays, source, target), function(later, source, target), strict=True):
             assert then >= now - 1e-9
 
 
 @settings(deadline=None)
 @given(streams(), st.floats(0, 1))
-def test_a_larger_step_never_lowers_dal(
-    stream: tuple[list[int], list[int], list[int]], scale: float
-) -> None:
+def test_a_larger_step_never_lowers_dal(stream: tuple[list[int], list[int], list[int]], scale: float) -> None:
     delays, source, target = stream
     scaled = latency.stream_dal(delays, source, target, scale)
     for smaller, larger in zip(scaled, latency.stream_dal(delays, source, target, 1.0), strict=True):

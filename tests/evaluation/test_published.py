@@ -75,9 +75,7 @@ def test_ties_are_settled_as_mwersegmenter_settles_them(name: str) -> None:
     """On what mwerSegmenter was given here (a cased reference, a lowercased hypothesis) every cut is its own."""
     lines = mwersegmenter_lines(name)
     ids: dict[str, int] = {}
-    references = [
-        [ids.setdefault(token, len(ids)) for token in line.split()] for line in load(name, False).references
-    ]
+    references = [[ids.setdefault(token, len(ids)) for token in line.split()] for line in load(name, False).references]
     hypothesis = [ids.setdefault(token, len(ids)) for line in lines for token in line.split()]
     no_preference = np.ones(len(hypothesis) + 1, dtype=np.int64)
     ends = module._trace(module._fill(references, hypothesis, no_preference))

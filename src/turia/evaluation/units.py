@@ -6,7 +6,6 @@ Latency counts units as they are. Quality is measured on plain text, so Moses to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import unescape
 
 from sacremoses import MosesDetokenizer, MosesTokenizer
 
@@ -22,8 +21,9 @@ def plain_lines(sentences: Sequence[Sequence[str]], unit: Unit, language: str) -
 
 
 def unit_counts(lines: Sequence[str], unit: Unit, language: str) -> list[int]:
-    """How many units each line of text has. A line that is Moses-tokenised already keeps about its count."""
+    """How many units each line of text has; whether a line is Moses-tokenised already makes no difference."""
     if unit is Unit.WORD:
         return [len(line.split()) for line in lines]
     tokenizer = MosesTokenizer(language)
-    return [len(tokenizer.tokenize(unescape(line), escape=False)) for line in lines]
+    plain = plain_lines([line.split() for line in lines], unit, language)
+    return [len(tokenizer.tokenize(line)) for line in plain]

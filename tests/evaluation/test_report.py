@@ -1,0 +1,106 @@
+"""Reports: figures of all streams together, each under its convention's name, with what they were computed with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from turia import __version__
+from turia.evaluation import latency
+from turia.evaluation.inputs import StreamLog
+from turia.evaluation.options import Convention, Options, Unit
+from turia.evaluation.report import evaluate
+
+FIRST = StreamLog(
+    source_lengths=[3, 2],
+    references=["One two three.", "Four five."],
+    words=["One", "two", "three.", "Four", "five."],
+    delays=[1, 3, 3, 4, 5],
+    settings={"model": "de-en", "k": 1, "window": 0, "history": 60, "gamma": 1.0, "rounding": "floor"},
+)
+SECOND = StreamLog([4], ["Six seven eight"], ["Six", "eight"], [2, 4], settings={"k": 2, "window": 0})
+
+
+def test_figures_are_means_over_the_sentences_of_all_streams() -> None:
+    report = evaluate([FIRST, SECOND], Options(dal_scale=1.0))
+    assert (report.streams, report.sentences, report.empty) == (2, 3, 0)
+    ap = latency.stream_ap(FIRST.delays, [3, 2], [3, 2]) + latency.stream_ap([2, 4], [4], [2])
+    al = latency.stream_al(FIRST.delays, [3, 2], [3, 2]) + latency.stream_al([2, 4], [4], [2])
+    dal = latency.stream_dal(FIRST.delays, [3, 2], [3, 2], 1.0) + latency.stream_dal([2, 4], [4], [2], 1.0)
+    assert report.ap == pytest.approx(sum(ap) / 3)
+    assert report.al == pytest.approx(sum(al) / 3)
+    assert report.dal == pytest.approx(sum(dal) / 3)
+    assert 0 < report.bleu.value < 100
+
+
+def test_given_cuts_are_used() -> None:
+    cut = replace(FIRST, segments=[["One"], ["two", "three.", "Four", "five."]])
+    report = evaluate([cut], Options())
+    assert report.ap == pytest.approx(latency.mean(latency.stream_ap(FIRST.delays, [3, 2], [1, 4])))
+    assert "|resegmenter:given|" in report.signature
+
+
+def test_the_signature_says_what_the_trace_told() -> None:
+    assert evaluate([FIRST, SECOND], Options(dal_scale=0.95, latency=(Convention.LONGYAAL,))).signature == (
+        "latency:authors+longyaal|unit:word|dal-scale:0.95|resegmenter:mwer.1|streams:2"
+        f"|model:de-en|k:1,2|w:0|h:60|gamma:1.0|rounding:floor|turia:{__version__}"
+    )
+    assert "|resegmenter:none|" in evaluate([SECOND], Options()).signature
+    assert "|unit:moses|" in evaluate([SECOND], Options(unit=Unit.MOSES)).signature
+
+
+def test_other_conventions_stand_beside_the_papers() -> None:
+    plain = evaluate([FIRST, SECOND], Options())
+    report = evaluate([FIRST, SECOND], Options(latency=(Convention.ALL,)))
+    assert (report.ap, report.al, report.dal) == (plain.ap, plain.al, plain.dal)
+    assert list(report.others) == [Convention.SIMULEVAL, Convention.STREAMLAAL, Convention.LONGYAAL]
+    assert list(report.others[Convention.SIMULEVAL]) == ["AP", "AL", "LAAL", "DAL"]
+    # The third hypothesis has 2 words, its reference 3: 4/3 words a word, and (2 + 4) / (4 * 3) in proportion.
+    relative = [[1, 3, 3], [1, 2], [2, 4]]
+    lengths, references = [3, 2, 4], [3, 2, 3]
+    triples = list(zip(relative, lengths, references, strict=True))
+    expected = {
+        "AP": latency.mean([latency.sentence_ap(*triple) for triple in triples]),
+        "AL": latency.mean([latency.sentence_al(*triple) for triple in triples]),
+        "LAAL": latency.mean([latency.sentence_laal(*triple) for triple in triples]),
+        "DAL": latency.mean([latency.sentence_dal(own, source) for own, source, _ in triples]),
+    }
+    assert report.others[Convention.SIMULEVAL] == pytest.approx(expected)
+    assert report.others[Convention.STREAMLAAL]["StreamLAAL"] == pytest.approx(expected["LAAL"])
+    # The words written at the end of their stream do not count: d < 5 in the first, d < 4 in the second.
+    long = [((1 - 0) + (3 - 1) + (3 - 2)) / 3, 1.0, 2.0]
+    assert report.others[Convention.LONGYAAL]["LongYAAL"] == pytest.approx(latency.mean(long))
+
+
+def test_json_has_the_keys_that_scripts_hold_on_to() -> None:
+    report = evaluate([FIRST], Options(latency=(Convention.ALL,), resamples=10))
+    data = json.loads(json.dumps(report.as_json(), allow_nan=False))
+    assert {"AP", "AL", "DAL", "BLEU", "chrF", "sentences", "signature"} <= data.keys()
+    assert {"BLEU_signature", "chrF_signature", "BLEU_confidence", "chrF_confidence"} <= data.keys()
+    assert set(data["simuleval"]) == {"AP", "AL", "LAAL", "DAL"}
+    assert "BLEU_confidence" not in evaluate([FIRST], Options()).as_json()
+
+
+def test_a_hypothesis_without_words_scores_nothing() -> None:
+    nothing = replace(FIRST, words=[], delays=[])
+    report = evaluate([nothing], Options(latency=(Convention.ALL,)))
+    assert (report.ap, report.al, report.dal, report.bleu.value, report.empty) == (0, 0, 0, 0, 2)
+    data = json.loads(json.dumps(report.as_json(), allow_nan=False))
+    assert data["longyaal"] == {"LongYAAL": None}
+
+
+def test_moses_units_are_scored_as_plain_text_and_counted_as_tokens() -> None:
+    tokens = StreamLog([2], ["It's so."], ["It", "&apos;s", "so", "."], [1, 2, 2, 2])
+    report = evaluate([tokens], Options(unit=Unit.MOSES, latency=(Convention.SIMULEVAL,)))
+    assert report.chrf.value == pytest.approx(100)
+    # The reference has four Moses tokens, as the hypothesis has.
+    assert report.others[Convention.SIMULEVAL]["AP"] == pytest.approx(7 / 8)
+
+
+def test_the_table_shows_every_figure_once() -> None:
+    table = evaluate([FIRST], Options(latency=(Convention.ALL,), resamples=10)).as_table()
+    measures = list(table.columns[0].cells)
+    assert measures == ["AP", "AL", "DAL", "AP", "AL", "LAAL", "DAL", "StreamLAAL", "LongYAAL", "BLEU", "chrF"]
+    assert "±" in str(list(table.columns[2].cells)[-1])
