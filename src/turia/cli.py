@@ -145,3 +145,63 @@ def resegment(
     words = [word for line in read_lines(hypothesis) for word in line.split()]
     for sentence in cut(words, read_lines(reference)):
         print(" ".join(sentence))
+
+
+@app.command()
+def prepare(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe.")],
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+) -> None:
+    """Make shards of a recipe's corpora: normalised, filtered, windowed, encoded."""
+    from turia.config import Recipe, load_toml
+    from turia.console import Display
+    from turia.corpus.prepare import prepare as make_shards
+    from turia.corpus.report import Progress
+
+    with Display("prepare") as display:
+
+        def show(progress: Progress) -> None:
+            if progress.note:
+                display.say(progress.note)
+            else:
+                display.update(progress.share(), f"{progress.stage} {progress.detail}")
+
+        report = make_shards(load_toml(Recipe, recipe), show, processes)
+    for line in report.lines():
+        print(line)
+
+
+segmenter = typer.Typer(help="The stream segmenter: where sentences end.", no_args_is_help=True)
+app.add_typer(segmenter, name="segmenter")
+
+
+@segmenter.command("train")
+def segmenter_train(recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")]) -> None:
+    """Train the segmenter of one language, for all its windows, and export it."""
+    from turia.config import SegmenterRecipe, load_toml
+    from turia.console import Display
+    from turia.segmenter.training import train
+
+    with Display("segmenter") as display:
+        report = train(load_toml(SegmenterRecipe, recipe), display.update)
+    for window, f1 in report.f1.items():
+        print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (true past boundaries)")
+    print(report.folder)
+
+
+@segmenter.command("apply")
+def segmenter_apply(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Words; without it, standard input.")] = None,
+    model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of an exported segmenter.")] = None,
+    window: Annotated[int, typer.Option(min=0, help="Future words to look at.")] = 2,
+    punctuation: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="Trust the punctuation of the input, in place of a model.")
+    ] = None,
+    max_words: Annotated[int, typer.Option(min=1, help="Longest sentence.")] = 60,
+    argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
+) -> None:
+    """Cut a stream into sentences, one a line, as its words come."""
+    from turia.segmenter.apply import apply, choose
+
+    chosen = choose(model, punctuation, window, max_words, argmax)
+    apply(chosen, file, sys.stdout)

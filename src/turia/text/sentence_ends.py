@@ -8,9 +8,10 @@ cannot drift apart.
   `approx. five`).
 - A mark that stands alone (`so it is .`) ends it too.
 - A full stop after a title or the like (`Dr.`, `z.B.`, `bzw.`) never ends a sentence.
-- A full stop is *doubtful* after an initial, a dotted abbreviation (`U.S.`), a word such as `etc.` or
-  `Nr.`, and after a German ordinal (`12.`, `II.`); so is every ellipsis. It ends the sentence only if the
-  next word is an opener: a capitalised word that within a sentence would be lower case (`The`, `Wir`).
+- A full stop is *doubtful* after an initial, a dotted abbreviation (`U.S.`), a word such as `etc.`, and
+  after a German ordinal (`12.`, `II.`); so is every ellipsis. It ends the sentence only if the next word is
+  an opener: a capitalised word that within a sentence would be lower case (`The`, `Wir`).
+- Words such as `no.` and `art.` are abbreviations if a number follows.
 - Colons and semicolons do not end a sentence.
 
 Without a next word (a segmenter that may not look ahead) a doubtful mark does not end the sentence. Input
@@ -22,6 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 _MARKS = ".!?…"
 _CLOSING = "\"'”’“‘»«›‹)]}*"
@@ -36,6 +38,8 @@ class Rules:
     """Abbreviations that something always follows."""
     doubtful: frozenset[str]
     """Abbreviations that may also end a sentence."""
+    numbered: frozenset[str]
+    """Abbreviations in front of a number only; elsewhere they are words (`no.`, `art.`)."""
     openers: frozenset[str]
     """Function words: capitalised, they begin a sentence."""
     ordinals: bool
@@ -49,11 +53,10 @@ def _words(text: str) -> frozenset[str]:
 _ENGLISH = Rules(
     never=_words(
         "mr mrs ms messrs dr prof gen col sen rep gov rev hon lt sgt capt cmdr st mt vs e.g eg i.e ie cf approx"
+        " fig figs vol vols pp"
     ),
-    doubtful=_words(
-        "etc inc ltd co corp jr sr bros dept est no nos fig figs vol vols pp art ch sec ed eds univ ave"
-        " jan feb mar apr jun jul aug sep sept oct nov dec ph.d"
-    ),
+    doubtful=_words("etc inc ltd co corp jr sr bros dept est univ ave ph.d"),
+    numbered=_words("no nos art sec jan feb mar apr jun jul aug sep sept oct nov dec"),
     openers=_words(
         "the a an this that these those he she it we you they my your his her its our their there here and but or so"
         " if when while what where who why how which in on at for from with by as to of after before since because"
@@ -65,12 +68,10 @@ _ENGLISH = Rules(
 _GERMAN = Rules(
     never=_words(
         "bzw ca evtl ggf inkl exkl vgl z.b zb d.h dh u.a i.d.r z.t sog bspw st dr prof hr fr dipl ing med jur phil"
-        " mag hl geb gest verh allg insb einschl zzgl lt z d h b bes dgl"
+        " mag hl geb gest verh allg insb einschl zzgl lt z d h b bes dgl nr nrn abs ziff"
     ),
-    doubtful=_words(
-        "nr nrn art abs kap ziff usw usf etc mio mrd chr jh tel str abschn bd s o.ä o.g"
-        " jan feb mär apr jun jul aug sep sept okt nov dez max min"
-    ),
+    doubtful=_words("usw usf etc mio mrd chr jh tel str o.ä o.g max min"),
+    numbered=_words("art kap abschn bd s jan feb mär apr jun jul aug sep sept okt nov dez"),
     openers=_words(
         "der die das den dem des ein eine einen einem einer eines ich du er sie es wir ihr mein meine unser unsere"
         " dies diese dieser dieses diesen diesem jener jene man und aber oder denn doch sondern wenn als weil da damit"
@@ -90,7 +91,7 @@ _ORDINAL = re.compile(r"\d{1,3}|[IVX]+")
 
 def rules(language: str) -> Rules:
     """The rules of `language`; a language without its own has those that need no word lists."""
-    return _RULES.get(language, Rules(frozenset(), frozenset(), frozenset(), ordinals=False))
+    return _RULES.get(language, Rules(frozenset(), frozenset(), frozenset(), frozenset(), ordinals=False))
 
 
 def ends_sentence(word: str, following: str | None, known: Rules, cased: bool = True) -> bool:
@@ -106,6 +107,8 @@ def ends_sentence(word: str, following: str | None, known: Rules, cased: bool = 
         return mark not in ("…", "..", "...") or _opens(start, known)
     if body.lower() in known.never:
         return False
+    if body.lower() in known.numbered and mark == ".":
+        return following is not None and not start[:1].isdecimal()
     if _is_doubtful(body, mark, known):
         return _opens(start, known)
     return True
@@ -115,8 +118,8 @@ def sentences(words: Iterable[str], language: str) -> list[list[str]]:
     """The running text `words`, cut at its sentence ends; the last one ends with the text."""
     known = rules(language)
     cut: list[list[str]] = [[]]
-    tokens = list(words)
-    for word, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for word, following in pairwise((*words, None)):
+        assert word is not None
         cut[-1].append(word)
         if word[-1] in _ENDING_LETTERS and ends_sentence(word, following, known):
             cut.append([])

@@ -1,0 +1,64 @@
+"""`turia segmenter apply`: words from a file or a pipe in, one sentence a line out, at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import TextIO, cast
+
+from turia.errors import InputError
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter
+from turia.segmenter.online import Decision, Segmenter, Visible
+from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.text.reading import read_words
+
+
+def choose(model: Path | None, punctuation: str | None, window: int, max_words: int, argmax: bool = False) -> Segmenter:
+    """The segmenter of an exported folder, or the one that trusts the punctuation of a language."""
+    if (model is None) == (punctuation is None):
+        raise InputError("expected either --model FOLDER or --punctuation LANGUAGE")
+    if punctuation is not None:
+        return PunctuationSegmenter(punctuation, window, max_words)
+    assert model is not None
+    return ClassifierSegmenter(Classifier(model, window), max_words, Decision(0.5) if argmax else None)
+
+
+def apply(segmenter: Segmenter, file: Path | None, output: TextIO) -> None:
+    """Writes the words of `file` (None: standard input), one sentence a line, each the moment it is visible."""
+    if file is None:
+        _write(pieces(segmenter, read_words(cast(BufferedReader, sys.stdin.buffer))), output)
+        return
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    with opened:
+        _write(pieces(segmenter, read_words(opened)), output)
+
+
+def _write(texts: Iterable[str], output: TextIO) -> None:
+    for text in texts:
+        output.write(text)
+        output.flush()
+
+
+def pieces(segmenter: Segmenter, words: Iterable[str]) -> Iterator[str]:
+    """Text to be written after each word that was read; all of it together is one sentence a line."""
+    begun = False
+    for word in words:
+        text, begun = _text(segmenter.push(word), begun)
+        yield text
+    yield _text(segmenter.flush(), begun)[0]
+
+
+def _text(visible: Iterable[Visible], begun: bool) -> tuple[str, bool]:
+    """What to write, and whether the line is begun afterwards."""
+    text = ""
+    for item in visible:
+        if item.word is not None:
+            text += f" {item.word}" if begun else item.word
+        text += "\n" if item.ends_sentence else ""
+        begun = not item.ends_sentence
+    return text, begun

@@ -1,0 +1,53 @@
+"""How well a segmenter finds the sentences of a corpus, online: with its own past boundaries, as it will be used.
+
+A corpus is one stream, its documents one after the other; a line is a sentence. Words are those of the text as given.
+The last boundary counts as found by everyone, being the end of the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from turia.segmenter.online import Segmenter
+from turia.segmenter.scores import Flags, Score, score
+
+
+def stream_of(lines: Iterable[str]) -> tuple[list[str], Flags]:
+    """The words of `lines` and, for each, whether a line ends there; lines without words are left out."""
+    words: list[str] = []
+    ends: list[bool] = []
+    for line in lines:
+        found = line.split()
+        words += found
+        ends += [False] * (len(found) - 1) + [True] * bool(found)
+    return words, np.array(ends, dtype=np.bool_)
+
+
+def run(segmenter: Segmenter, words: Sequence[str]) -> Flags:
+    """[N] whether the segmenter ended a sentence at each word of a stream."""
+    ends: list[bool] = []
+    for word in words:
+        for visible in segmenter.push(word):
+            ends.append(visible.ends_sentence)
+    for visible in segmenter.flush():
+        if visible.word is None:
+            ends[-1] = True
+        else:
+            ends.append(visible.ends_sentence)
+    assert len(ends) == len(words)
+    return np.array(ends, dtype=np.bool_)
+
+
+def every(length: float, words: int) -> Flags:
+    """The baseline: a boundary every `length` words on average, knowing nothing but that average."""
+    numbers = np.arange(1, words + 1)
+    ends: Flags = np.floor(numbers / length) > np.floor((numbers - 1) / length)
+    ends[-1] = True
+    return ends
+
+
+def evaluate(segmenter: Segmenter, words: Sequence[str], expected: Flags) -> Score:
+    """Boundaries of the segmenter against those of the corpus."""
+    return score(run(segmenter, words), expected)

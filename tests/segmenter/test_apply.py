@@ -1,0 +1,27 @@
+"""One sentence a line."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turia.segmenter.apply import pieces
+from turia.segmenter.online import GivenSegmenter
+
+
+def test_words_are_written_as_they_become_visible() -> None:
+    segmenter = GivenSegmenter([2, 1, 2], window=1)
+    assert list(pieces(segmenter, ["a", "b", "c", "d"])) == ["", "a", " b\n", "c\n", "d\n"]
+
+
+def test_a_line_is_closed_late() -> None:
+    assert list(pieces(GivenSegmenter([3]), ["a", "b"])) == ["a", " b", "\n"]
+    assert list(pieces(GivenSegmenter([]), [])) == [""]
+
+
+@given(st.lists(st.integers(1, 5)), st.integers(0, 3))
+def test_together_they_are_the_sentences(lengths: list[int], window: int) -> None:
+    words = [str(number) for number in range(sum(lengths))]
+    lines = "".join(pieces(GivenSegmenter(lengths, window), words)).splitlines()
+    assert [len(line.split()) for line in lines] == lengths
+    assert " ".join(lines).split() == words

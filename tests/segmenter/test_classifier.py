@@ -1,0 +1,198 @@
+"""The exported classifier online: the same windows as in training, the same numbers as torch, no surprises in files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.segmenter.conftest import WORDS
+from turia.corpus.boundaries import Samples, word_stream
+from turia.errors import InputError, ModelError
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter, push_all
+from turia.segmenter.export import quantise_rows
+from turia.segmenter.network import Network
+from turia.segmenter.online import Visible
+from turia.segmenter.window import PAST, window_ids
+from turia.text.vocabulary import BOUNDARY, UNHEARD, Vocabulary
+
+words = st.sampled_from((*WORDS, "zzz", "–", "A!"))
+streams = st.lists(words, max_size=40)
+windows = st.integers(0, 4)
+with_files = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+
+
+@pytest.fixture(scope="module")
+def classifiers(exported: Path) -> dict[int, Classifier]:
+    return {w: Classifier(exported, w) for w in range(5)}
+
+
+def run(segmenter: ClassifierSegmenter, stream: list[str]) -> list[Visible]:
+    return [item for word in stream for item in segmenter.push(word)] + segmenter.flush()
+
+
+@pytest.mark.parametrize("w", range(5))
+@pytest.mark.parametrize("streams", [1, 6])
+def test_onnx_equals_torch(exported: Path, network: Network, w: int, streams: int) -> None:
+    """Exactly the network with its embedding rounded to 8 bits."""
+    ids = np.random.default_rng(w).integers(0, 3 + len(WORDS), (streams, PAST + 1 + w))
+    table, scale = quantise_rows(network.embedding.weight.detach().numpy())
+    with torch.inference_mode():
+        states, _ = network.gru(torch.from_numpy(table * scale)[torch.from_numpy(ids)])
+        expected = network.logits(states, w).softmax(dim=1)[:, 1].numpy()
+    found = Classifier(exported, w).probabilities(ids)
+    assert found.shape == (streams,)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_rounding_the_embedding_moves_it_by_half_a_step_at_most() -> None:
+    table = np.random.default_rng(1).normal(size=(5, 7)).astype(np.float32)
+    table[2] = 0
+    rounded, scale = quantise_rows(table)
+    assert rounded.dtype == np.int8
+    assert (np.abs(rounded * scale - table) <= scale / 2 + 1e-6).all()
+
+
+@with_files
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=15), min_size=1, max_size=6), windows)
+def test_online_windows_are_those_of_training(sentences: list[list[str]], w: int) -> None:
+    """With the true boundaries in the past, the ids that the classifier is asked about are the training samples."""
+    vocabulary = Vocabulary.learn(dict.fromkeys(WORDS, 1), len(WORDS))
+    samples = Samples(word_stream([sentences], PAST).encode(vocabulary), PAST, w)
+    flat = [word for sentence in sentences for word in sentence]
+    past = [""] * PAST
+    online = []
+    position = 0
+    for sentence in sentences:
+        for word in sentence:
+            position += 1
+            future = flat[position : position + w]
+            stopped = position + w > len(flat)
+            online.append(window_ids(past[-PAST:], word, future, w, stopped, vocabulary))
+            past.append(word)
+        past.append("")
+    np.testing.assert_array_equal(samples.ids(samples.indices), online)
+
+
+def test_a_window_says_what_was_not_heard(classifiers: dict[int, Classifier]) -> None:
+    vocabulary = classifiers[4].vocabulary
+    a, b = vocabulary.id("a"), vocabulary.id("b")
+    past = ["", *"aaaaaaaaa"]
+    assert window_ids(past, "b", ["a"], 3, False, vocabulary)[-4:] == [b, a, UNHEARD, UNHEARD]
+    assert window_ids(past, "b", ["a"], 3, True, vocabulary)[-4:] == [b, a, BOUNDARY, BOUNDARY]
+
+
+@with_files
+@given(streams, windows)
+def test_words_come_out_once_each_and_lag_w(classifiers: dict[int, Classifier], stream: list[str], w: int) -> None:
+    segmenter = ClassifierSegmenter(classifiers[w], max_words=9)
+    for pushed, word in enumerate(stream, start=1):
+        assert [item.word for item in segmenter.push(word)] == stream[max(0, pushed - w - 1) : max(0, pushed - w)]
+    rest = [item.word for item in segmenter.flush() if item.word is not None]
+    assert rest == stream[max(0, len(stream) - w) :]
+
+
+@with_files
+@given(streams, windows, st.integers(0, 40))
+def test_a_restored_state_goes_on_identically(
+    classifiers: dict[int, Classifier], stream: list[str], w: int, cut: int
+) -> None:
+    whole, first, second = (ClassifierSegmenter(classifiers[w], max_words=9) for _ in range(3))
+    begun = [item for word in stream[:cut] for item in first.push(word)]
+    second.restore(json.loads(json.dumps(first.state())))
+    assert begun + run(second, stream[cut:]) == run(whole, stream)
+
+
+@with_files
+@given(streams, streams, windows)
+def test_streams_side_by_side_are_as_if_alone(
+    classifiers: dict[int, Classifier], left: list[str], right: list[str], w: int
+) -> None:
+    together = [ClassifierSegmenter(classifiers[w], max_words=9) for _ in range(2)]
+    length = min(len(left), len(right))
+    found: list[list[Visible]] = [[], []]
+    for pair in zip(left, right, strict=False):
+        for visible, new in zip(found, push_all(together, pair), strict=True):
+            visible += new
+    for stream, segmenter, visible in zip((left, right), together, found, strict=True):
+        alone = run(ClassifierSegmenter(classifiers[w], max_words=9), stream[:length])
+        assert visible + segmenter.flush() == alone
+
+
+@with_files
+@given(streams)
+def test_silent_words_do_not_change_what_was_said_before(classifiers: dict[int, Classifier], stream: list[str]) -> None:
+    """Without future words a lone dash can change nothing: the past holds spoken words alone."""
+    spoken = [word for word in stream if word != "–"]
+    with_dashes = run(ClassifierSegmenter(classifiers[0], max_words=None), stream)
+    without = run(ClassifierSegmenter(classifiers[0], max_words=None), spoken)
+    ends = [item for item in with_dashes[: len(stream)] if item.word not in ("–", None)]
+    assert ends[:-1] == [item for item in without if item.word is not None][:-1]
+
+
+def test_both_answers_occur(classifiers: dict[int, Classifier]) -> None:
+    """The properties above would hold for a segmenter that never splits; this one does, and does not."""
+    visible = run(ClassifierSegmenter(classifiers[2], max_words=None), list(WORDS) * 5)
+    assert 0 < sum(item.ends_sentence for item in visible) < len(visible)
+
+
+@pytest.fixture
+def copy(exported: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported, tmp_path / "copy"))
+
+
+def test_a_window_that_was_not_exported_is_refused(exported: Path) -> None:
+    with pytest.raises(InputError, match="no segmenter of 5 future words; there are 0, 1, 2, 3, 4"):
+        Classifier(exported, 5)
+
+
+def test_a_vocabulary_of_another_size_is_refused(copy: Path) -> None:
+    path = copy / "segmenter-vocabulary.txt"
+    path.write_text(path.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    with pytest.raises(ModelError, match="20 entries, expected 19"):
+        Classifier(copy, 0)
+    data = json.loads((copy / "segmenter.json").read_text())
+    (copy / "segmenter.json").write_text(json.dumps(data | {"vocabulary": 20}))
+    with pytest.raises(ModelError, match="does not fit its vocabulary of 20 entries"):
+        Classifier(copy, 0)
+
+
+def test_a_graph_of_another_window_is_refused(copy: Path) -> None:
+    shutil.copy(copy / "segmenter-w1.onnx", copy / "segmenter-w0.onnx")
+    with pytest.raises(ModelError, match="expected"):
+        Classifier(copy, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["segmenter.json", "segmenter-vocabulary.txt", "segmenter-w2.onnx", "segmenter.weights"]
+)
+def test_a_missing_or_damaged_file_is_named(copy: Path, name: str) -> None:
+    (copy / name).write_bytes(b"\xff\x00 nothing")
+    with pytest.raises(ModelError):
+        Classifier(copy, 2)
+    (copy / name).unlink()
+    with pytest.raises(ModelError, match=str(copy)):
+        Classifier(copy, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version 2, this Turia reads version 1"),
+        ({"past": 9}, "9 past words"),
+        ({"windows": {"2": {"threshold": 0.5}}}, "falling"),
+        ({"windows": {"2": {"threshold": 0.5, "falling": [0.3]}}}, "must begin with 0"),
+        ({"windows": []}, "ill-typed"),
+    ],
+)
+def test_settings_are_checked(copy: Path, change: dict[str, object], message: str) -> None:
+    data = json.loads((copy / "segmenter.json").read_text())
+    (copy / "segmenter.json").write_text(json.dumps(data | change))
+    with pytest.raises(ModelError, match=message):
+        Classifier(copy, 2)
