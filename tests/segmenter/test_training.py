@@ -1,0 +1,76 @@
+"""A language whose sentences end with one word is learned in seconds, and what was learned is what runs."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
+from turia.errors import InputError
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter
+from turia.segmenter.evaluation import evaluate, stream_of
+from turia.segmenter.training import falling_thresholds, shift_prior, train
+
+
+def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
+    """Sentences of 2 to 8 words; only the last one is `stop` or is followed by `go`."""
+    generator = random.Random(seed)
+    lines = [
+        " ".join(["go", *generator.choices("abcdef", k=generator.randint(1, 6)), "stop"]) for _ in range(sentences)
+    ]
+    path.write_text("".join(f"{number // 9}\t{line}\tx\n" for number, line in enumerate(lines)), encoding="utf-8")
+    return lines
+
+
+@pytest.mark.parametrize("network", ["ff-text", "rnn"])
+def test_a_simple_language_is_learned(tmp_path: Path, network: str) -> None:
+    write_corpus(tmp_path / "train.tsv", 1, 400)
+    lines = write_corpus(tmp_path / "dev.tsv", 2, 60)
+    recipe = SegmenterRecipe(
+        language="de",
+        run=tmp_path / "run",
+        data=SegmenterData((Corpus(path=tmp_path / "train.tsv"),), (Corpus(path=tmp_path / "dev.tsv"),)),
+        model=SegmenterModel(network, windows=(0, 2), embedding=8, hidden=16, feed_forward=16, dropout=0.0),  # type: ignore[arg-type]
+        training=SegmenterTraining(epochs=2, samples_per_epoch=6000, batch=100, learning_rate=0.02, threads=1),
+    )
+    shares: list[float] = []
+    report = train(recipe, lambda share, detail: shares.append(share))
+    assert set(report.f1) == {0, 2}
+    assert min(report.f1.values()) > 0.99
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    log = [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in log] == [1, 2]
+
+    words, expected = stream_of(lines)
+    for window in (0, 2):
+        classifier = Classifier(report.folder, window)
+        assert classifier.decision.threshold == pytest.approx(report.thresholds[window])
+        assert evaluate(ClassifierSegmenter(classifier), words, expected).f1 > 0.99
+
+
+def test_corpora_without_words_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.tsv").write_text("1\t–\tx\n", encoding="utf-8")
+    corpora = (Corpus(path=tmp_path / "empty.tsv"),)
+    with pytest.raises(InputError, match="no sentence in 'de'"):
+        train(SegmenterRecipe("de", SegmenterData(corpora, corpora), run=tmp_path / "run"))
+
+
+def test_the_prior_is_put_right() -> None:
+    # Bayes: odds 1 at a share of 1/2 are odds 1/9 at a share of 1/10.
+    assert shift_prior(np.array([0.5]), 0.5, 0.1).tolist() == pytest.approx([0.1])
+    there = shift_prior(np.array([0.0, 0.3, 1.0]), 0.3, 0.05)
+    assert shift_prior(there, 0.05, 0.3).tolist() == pytest.approx([0.0, 0.3, 1.0])
+
+
+def test_thresholds_before_the_limit_are_those_of_optimal_stopping() -> None:
+    # Probabilities 0 and 1 with equal chance 1/2: v = 0, 1/2, 3/4, 7/8, ...
+    coin = np.array([0.0, 1.0])
+    assert falling_thresholds(coin, 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.5, 0.75, 0.875))
+    assert falling_thresholds(coin, 0.4, 0.3, 0.3) == (0.0,)
+    # Where no word is likely enough, the values stop rising below the threshold.
+    assert falling_thresholds(np.array([0.2]), 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.2))
