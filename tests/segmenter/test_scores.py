@@ -40,6 +40,6 @@ def test_the_baseline_keeps_the_average_length() -> None:
 
 
 def test_a_corpus_as_a_stream() -> None:
-    words, ends = stream_of(["a b –", "", "c"])
+    words, ends = stream_of([["a", "b", "–"], [], ["c"]])
     assert words == ["a", "b", "–", "c"]
     assert ends.tolist() == [False, False, True, True]

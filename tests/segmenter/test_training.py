@@ -46,7 +46,7 @@ def test_a_simple_language_is_learned(tmp_path: Path, network: str) -> None:
     log = [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
     assert [line["epoch"] for line in log] == [1, 2]
 
-    words, expected = stream_of(lines)
+    words, expected = stream_of(line.split() for line in lines)
     for window in (0, 2):
         classifier = Classifier(report.folder, window)
         assert classifier.decision.threshold == pytest.approx(report.thresholds[window])

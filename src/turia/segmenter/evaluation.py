@@ -1,7 +1,8 @@
-"""How well a segmenter finds the sentences of a corpus, online: with its own past boundaries, as it will be used.
+"""How well a segmenter finds the sentences of a corpus, online: with its own past boundaries, as it will be
+used.
 
-A corpus is one stream, its documents one after the other; a line is a sentence. Words are those of the text as given.
-The last boundary counts as found by everyone, being the end of the stream.
+A corpus is one stream, its documents one after the other. The last boundary counts as found by everyone,
+being the end of the stream.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from turia.segmenter.online import Segmenter
 from turia.segmenter.scores import Flags, Score, score
 
 
-def stream_of(lines: Iterable[str]) -> tuple[list[str], Flags]:
-    """The words of `lines` and, for each, whether a line ends there; lines without words are left out."""
+def stream_of(sentences: Iterable[Sequence[str]]) -> tuple[list[str], Flags]:
+    """The words of `sentences` and, for each, whether a sentence ends there; empty ones are left out."""
     words: list[str] = []
     ends: list[bool] = []
-    for line in lines:
-        found = line.split()
-        words += found
-        ends += [False] * (len(found) - 1) + [True] * bool(found)
+    for sentence in sentences:
+        words += sentence
+        ends += [False] * (len(sentence) - 1) + [True] * bool(sentence)
     return words, np.array(ends, dtype=np.bool_)
 
 
