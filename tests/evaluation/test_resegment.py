@@ -95,7 +95,7 @@ def test_moses_tokens_are_cut_at_a_plain_reference() -> None:
         "?",
         "&quot;",
     ]
-    references = ["Don't look at the fast-forward.", '"Why not?"']
+    references = ["Don't look at the fast-forward.", '"Why not?']
     assert resegment(words, references) == [words[:9], words[9:]]
 
 

@@ -1,0 +1,91 @@
+"""Plots: every run is where it belongs, can be told from the others, and has its k beside it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
+from numpy.typing import NDArray
+
+from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
+
+KS = (1, 2, 4, 8, 16, 32)
+POINTS = [
+    Point(f"w = {w}", k, bleu=20 + 3 * index - 0.2 * index**2 + w / 5, al=1 + w + 2 * index, dal=2 + w + 3 * index)
+    for w in range(5)
+    for index, k in enumerate(KS)
+]
+AUTHORS = [
+    Point("authors", k, bleu=19 + 2 * index, al=1.5 + 2 * index, dal=2.5 + 3 * index) for index, k in enumerate(KS)
+]
+OFFLINE = Bound("offline", 31.5)
+
+
+def spots(line: Line2D) -> NDArray[np.float64]:
+    return np.asarray(line.get_xydata(), dtype=np.float64)
+
+
+def labels(axes: Axes) -> list[Annotation]:
+    return [text for text in axes.texts if isinstance(text, Annotation) and text.get_text().isdigit()]
+
+
+def test_bleu_against_latency_shows_every_run_twice() -> None:
+    figure = bleu_against_latency(POINTS + AUTHORS, [OFFLINE], compared=["authors"])
+    left, right = figure.axes
+    assert (left.get_xlabel(), right.get_xlabel()) == ("AL (source words)", "DAL (source words)")
+    for axes, latency in ((left, "al"), (right, "dal")):
+        curves = {line.get_label(): line for line in axes.get_lines() if len(spots(line)) == len(KS)}
+        assert len(curves) == 6
+        own = [point for point in POINTS if point.curve == "w = 3"]
+        assert spots(curves["w = 3"]).tolist() == [[getattr(point, latency), point.bleu] for point in own]
+        assert sorted(int(label.get_text()) for label in labels(axes)) == sorted(KS * 6)
+        assert [spots(line)[0, 1] for line in axes.get_lines() if line not in curves.values()] == [31.5]
+
+
+def test_curves_differ_in_colour_marker_and_line() -> None:
+    axes = bleu_against_latency(POINTS + AUTHORS, compared=["authors"]).axes[0]
+    looks = [(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.get_lines()]
+    for one, other in combinations(looks, 2):
+        assert one[0] != other[0]
+        assert one[1] != other[1]
+
+
+def test_labels_cover_no_label_and_no_point() -> None:
+    figure = bleu_against_latency(POINTS)
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    for axes in figure.axes:
+        boxes = [label.get_window_extent(renderer) for label in labels(axes)]
+        assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+        points = [axes.transData.transform(spot) for line in axes.get_lines() for spot in spots(line)]
+        assert not [spot for spot in points for box in boxes if box.contains(*spot)]
+
+
+def test_the_legend_fits_below_the_axes() -> None:
+    long = [Point(f"an encoder with a long name, h = {h}", k, 20 + h + k / 8) for h in range(6) for k in KS]
+    figure = bleu_against_k(long)
+    (legend,) = figure.legends
+    box, page = legend.get_window_extent(), figure.bbox
+    assert page.x0 <= box.x0
+    assert box.x1 <= page.x1
+    assert box.y1 <= figure.axes[0].get_window_extent().y0
+
+
+def test_bleu_against_k_has_a_tick_for_each_k() -> None:
+    (axes,) = bleu_against_k([Point("PBE, h = 60", k, 20 + k / 4) for k in KS], [OFFLINE]).axes
+    assert axes.get_xscale() == "log"
+    assert axes.get_xticks().tolist() == list(KS)
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(k) for k in KS]
+
+
+def test_figures_are_written_twice_and_always_the_same(tmp_path: Path) -> None:
+    first = save(bleu_against_latency(AUTHORS, [OFFLINE]), tmp_path / "new" / "w2.k4")
+    assert [path.name for path in first] == ["w2.k4.png", "w2.k4.svg"]
+    again = save(bleu_against_latency(AUTHORS, [OFFLINE]), tmp_path / "again")
+    for one, other in zip(first, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert first[0].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in first[1].read_text(encoding="utf-8")
