@@ -34,6 +34,11 @@ class Write:
     reason: str
     ms: float | None = None
 
+    @property
+    def text(self) -> str:
+        """What a caption shows."""
+        return self.word
+
 
 @dataclass(frozen=True)
 class SentenceEnd:
@@ -44,6 +49,11 @@ class SentenceEnd:
     target_words: int
     reason: str
 
+    @property
+    def text(self) -> str:
+        """A new line: captions printed as they come have a sentence on each."""
+        return "\n"
+
 
 @dataclass(frozen=True)
 class Note:
@@ -53,6 +63,11 @@ class Note:
     sentence: int
     detail: str = ""
 
+    @property
+    def text(self) -> str:
+        """Nothing: a note is for the trace."""
+        return ""
+
 
 @dataclass(frozen=True)
 class End:
@@ -60,6 +75,11 @@ class End:
 
     source_words: int
     target_words: int
+
+    @property
+    def text(self) -> str:
+        """Nothing."""
+        return ""
 
 
 Record = Write | SentenceEnd | Note | End

@@ -1,0 +1,1 @@
+"""Words in, translated words out. No clock, socket, thread or file in here, and no torch."""

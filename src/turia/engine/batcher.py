@@ -1,0 +1,61 @@
+"""Many streams at once: the steps that several streams wait for are run as one batch.
+
+Each stream gets the words that it would get alone: steps do not depend on their neighbours in a batch, and a stream's
+own steps keep their order. No clock and no thread in here: whoever has several pushes at hand gives them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from turia.engine.model import Backend, Requests, Steps, run_requests
+from turia.runtime.session import DecodeRequest, EncodeRequest
+
+T = TypeVar("T")
+
+
+class _Job(Generic[T]):
+    """One piece of work, and what it waits for."""
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self.steps = steps
+        self.requests: Requests | None = None
+        self.result: T
+        self.advance(None)
+
+    def advance(self, result: Sequence[Any] | None) -> None:
+        try:
+            self.requests = self.steps.send(result)
+        except StopIteration as done:
+            self.requests, self.result = None, done.value
+
+
+def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> list[T]:
+    """Drives all of `work` to its end, with at most `most` requests in one step of the backend.
+
+    Encoding goes first: streams that have just read catch up with those that are writing, and then all write together.
+    """
+    jobs = [_Job(steps) for steps in work]
+    while waiting := [job for job in jobs if job.requests is not None]:
+        encoding = [job for job in waiting if isinstance(_first(job), EncodeRequest)]
+        _step(encoding or waiting, backend, most)
+    return [job.result for job in jobs]
+
+
+def _first(job: _Job[T]) -> EncodeRequest | DecodeRequest:
+    assert job.requests
+    return job.requests[0]
+
+
+def _step(jobs: Sequence[_Job[T]], backend: Backend, most: int) -> None:
+    """One step for all `jobs`, whose requests are of one kind."""
+    requests: list[Any] = [request for job in jobs for request in job.requests or ()]
+    results: list[Any] = []
+    for begin in range(0, len(requests), most):
+        results += run_requests(requests[begin : begin + most], backend)
+    begin = 0
+    for job in jobs:
+        count = len(job.requests or ())
+        job.advance(results[begin : begin + count])
+        begin += count

@@ -1,0 +1,92 @@
+"""A loaded translation model: what the engine needs to know of it, and nothing of where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.config import Anchor, Encoder
+from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
+from turia.text.choice import Forbidden, forbidden_pieces
+from turia.text.subwords import Subwords
+
+Logits = npt.NDArray[np.float32]
+T = TypeVar("T")
+Requests = list[EncodeRequest] | list[DecodeRequest]
+Steps = Generator[Requests, Any, T]
+"""Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
+
+
+class Backend(Protocol):
+    """Runs steps: ONNX Runtime, or a test's fake."""
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]: ...
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]: ...
+
+
+@dataclass(frozen=True)
+class Model:
+    """A translation model and its properties."""
+
+    name: str
+    backend: Backend
+    source_subwords: Subwords
+    target_subwords: Subwords
+    forbidden: Forbidden
+    encoder: Encoder
+    anchor: Anchor
+    gamma: float
+    history: int
+    max_positions: int
+
+
+def make_model(
+    name: str,
+    backend: Backend,
+    source_subwords: Subwords,
+    target_subwords: Subwords,
+    *,
+    encoder: Encoder,
+    anchor: Anchor,
+    gamma: float,
+    history: int,
+    max_positions: int,
+) -> Model:
+    """A model with its tables."""
+    forbidden = forbidden_pieces(target_subwords)
+    return Model(
+        name,
+        backend,
+        source_subwords,
+        target_subwords,
+        forbidden,
+        encoder,
+        anchor,
+        gamma,
+        history,
+        max_positions,
+    )
+
+
+def run_steps(steps: Steps[T], backend: Backend) -> T:
+    """Drives one piece of work to its end, a step at a time."""
+    result: Any = None
+    while True:
+        try:
+            requests = steps.send(result)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        result = run_requests(requests, backend)
+
+
+def run_requests(requests: Requests, backend: Backend) -> Sequence[Any]:
+    """One step of the backend: all requests are of one kind."""
+    if isinstance(requests[0], EncodeRequest):
+        return backend.encode(requests)
+    return backend.decode(requests)

@@ -1,0 +1,255 @@
+"""The translation of one sentence, word by word: greedy (Eq. 1), or a beam that looks ahead and commits one word.
+
+A `Writer` holds what the model has computed for the sentence. Words are written when the stream says so; between two
+words the source may have grown. The row that predicts a piece sees what has been read by then, and keeps seeing just
+that (METHOD section 4), unless `recompute` is set.
+
+Decoder inputs are the target history, then the pieces written. Row m - 1 + j predicts written piece j, m being the
+length of the history with its symbols.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.engine.model import Logits, Model, Steps
+from turia.engine.settings import Settings
+from turia.engine.window import Growing, History
+from turia.model.masks import cross_limit, encoder_reach
+from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
+from turia.text.layout import Ints, Sentence, lay_out, target_rows
+from turia.text.subwords import WordJoiner
+from turia.text.symbols import CLOSING_IDS
+
+LONGEST_WORD = 40
+"""Pieces of a word; a longer one is ended by force."""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+Flags = npt.NDArray[np.bool_]
+_NOTHING = Sentence(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+@dataclass
+class Writer:
+    """Writes the translation of one sentence."""
+
+    model: Model
+    settings: Settings
+    history: History
+    source: Growing = field(default_factory=Growing)
+    closing: int | None = None
+    """The source's closing symbol, once the sentence is complete."""
+    target: Growing = field(default_factory=Growing)
+    row_limits: list[int] = field(default_factory=list)
+    """Source columns that the row of each written piece saw; a restored stream computes its states again from them."""
+    plan: list[int] = field(default_factory=list)
+    """Pieces that the beam has decided on after the sentence was complete, not yet written."""
+
+    def __post_init__(self) -> None:
+        self._encoded: EncoderState | None = None
+        self._decoded: DecoderState | None = None
+        target_past = self.history.target_sentences()
+        self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
+
+    def write_word(self) -> Steps[str | None]:
+        """The next word, or None where the sentence ends."""
+        pieces = yield from (self._greedy() if self.settings.beam == 1 else self._beam())
+        if not pieces:
+            return None
+        self.target.add(pieces)
+        joiner = WordJoiner(self.model.target_subwords)
+        words = [joiner.push(piece) for piece in pieces]
+        # Bytes that spell no character leave a mark rather than an empty word.
+        return words[-1] or REPLACEMENT
+
+    def has_room(self) -> bool:
+        """Whether another word fits into the model's positions."""
+        return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
+
+    # --- the model ----------------------------------------------------------------------------------------------
+
+    def _encode(self) -> Steps[EncoderState]:
+        """Encoder states of all that has been read."""
+        window = self.history.source_window(self.source, self.closing)
+        if self._encoded is None or self._encoded.length < len(window.ids):
+            if self._encodes_anew():
+                self._encoded = yield from _encode_all(window.ids)
+            else:
+                known = 0 if self._encoded is None else self._encoded.length
+                reach = encoder_reach(window, self.settings.k, self.model.encoder, self.model.anchor)
+                (self._encoded,) = yield [EncodeRequest(self._encoded, window.ids[known:], reach[known:])]
+        encoded: EncoderState = self._encoded
+        return encoded
+
+    def _encodes_anew(self) -> bool:
+        return self.settings.encoding == "full" or self.model.encoder == "bidirectional"
+
+    def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
+        """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
+        memory = yield from self._encode()
+        now = memory.length
+        ids = np.concatenate([self._prefix, self.target.ids, word_begun]).astype(np.int64)
+        limits = np.concatenate(
+            [self._past_limits(), self.row_limits, [now] * (1 + len(ids) - len(self._prefix) - len(self.row_limits))]
+        ).astype(np.int64)
+        if self.settings.recompute:
+            ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
+        elif self._decoded is None and self._encodes_anew():
+            state, logits = yield from self._replay(ids, limits, memory)
+        else:
+            known = 0 if self._decoded is None else self._decoded.length
+            ((state, logits),) = yield [DecodeRequest(self._decoded, memory, ids[known:], limits[known:])]
+        self._decoded = state
+        return state, logits, now
+
+    def _replay(self, ids: Ints, limits: Ints, memory: EncoderState) -> Steps[tuple[DecoderState, Logits]]:
+        """The rows from the first on, each with the states that the source had when its piece was written."""
+        window = self.history.source_window(self.source, self.closing)
+        first_own = len(self._prefix) - 1
+        moments = np.append(np.full(first_own, limits[first_own]), limits[first_own:])
+        state: DecoderState | None = None
+        for moment, rows in groupby(range(len(ids)), key=lambda row: int(moments[row])):
+            part = list(rows)
+            seen = memory if moment == memory.length else (yield from _encode_all(window.ids[:moment]))
+            ((state, logits),) = yield [DecodeRequest(state, seen, ids[part], limits[part])]
+        assert state is not None
+        return state, logits
+
+    def _past_limits(self) -> Ints:
+        """What the rows of the target history see: what they saw in training."""
+        target_past = self.history.target_sentences()
+        if not target_past:
+            return np.zeros(0, dtype=np.int64)
+        window = self.history.source_window(self.source, self.closing)
+        rows = target_rows(target_past)
+        settings, anchor = self.settings, self.model.anchor
+        limits = cross_limit(window, rows, settings.k, settings.gamma, anchor, settings.rounding)
+        if anchor == "window":
+            limits[-1] = min(settings.k + len(limits), len(window.ids))
+        return limits
+
+    # --- greedy -------------------------------------------------------------------------------------------------
+
+    def _greedy(self) -> Steps[list[int]]:
+        """The pieces of the best next word, one after the other (Eq. 1); none where the sentence ends."""
+        pieces: list[int] = []
+        while not pieces or not self.model.target_subwords.ends_word[pieces[-1]]:
+            _, logits, now = yield from self._scores(pieces)
+            piece = int(np.where(self._forbidden(pieces), -np.inf, logits).argmax())
+            if piece in CLOSING_IDS:
+                return []
+            pieces.append(piece)
+            self.row_limits.append(now)
+        return pieces
+
+    def _forbidden(self, word_begun: list[int]) -> Flags:
+        """Pieces that may not follow `word_begun`."""
+        tables = self.model.forbidden
+        if len(word_begun) >= LONGEST_WORD - 1:
+            return ~self.model.target_subwords.ends_word
+        if word_begun:
+            return tables.in_word
+        return tables.word_start if self.closing is None else tables.word_start_or_end
+
+    # --- beam ---------------------------------------------------------------------------------------------------
+
+    def _beam(self) -> Steps[list[int]]:
+        """The first word of the best continuation; with the sentence complete, the best whole rest is planned once."""
+        complete = self.closing is not None
+        if not self.plan:
+            state, logits, now = yield from self._scores([])
+            memory: EncoderState = yield from self._encode()
+            most = self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
+            search = _BeamSearch(self, memory, now, most if complete else self.settings.lookahead)
+            self.plan = yield from search.best(Hypothesis((), 0.0, state, logits))
+        length = 1 + next(i for i, p in enumerate(self.plan) if self._ends(p) or p in CLOSING_IDS)
+        word, self.plan = self.plan[:length], self.plan[length:] if complete else []
+        if word[-1] in CLOSING_IDS:
+            return []
+        self.row_limits += [self._encoded.length if self._encoded else 0] * len(word)
+        return word
+
+    def _ends(self, piece: int) -> bool:
+        return bool(self.model.target_subwords.ends_word[piece])
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A continuation of what is written. A closing symbol, if there, is its last piece."""
+
+    pieces: tuple[int, ...]
+    score: float
+    state: DecoderState
+    logits: Logits | None
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.pieces) and self.pieces[-1] in CLOSING_IDS
+
+    @property
+    def per_piece(self) -> float:
+        """Mean log-probability, so that short translations are not preferred."""
+        return self.score / max(1, len(self.pieces))
+
+
+@dataclass(frozen=True)
+class _BeamSearch:
+    """A beam over the pieces that follow what a writer has written."""
+
+    writer: Writer
+    memory: EncoderState
+    limit: int
+    most: int
+    """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+
+    def best(self, start: Hypothesis) -> Steps[list[int]]:
+        """The pieces of the best hypothesis: at least a word, or a closing symbol."""
+        alive, ended = [start], list[Hypothesis]()
+        width = self.writer.settings.beam
+        while alive:
+            grown = sorted((h for parent in alive for h in self._grow(parent, width)), key=lambda h: -h.score)[:width]
+            ended += [hypothesis for hypothesis in grown if hypothesis.ended]
+            alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
+            leader = max([*alive, *ended], key=lambda h: h.per_piece)
+            deep = len(grown[0].pieces) >= self.most and self._has_word(leader)
+            if leader.ended or deep or len(ended) >= width:
+                break
+            requests = [
+                DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
+            ]
+            results = yield requests
+            alive = [Hypothesis(h.pieces, h.score, *result) for h, result in zip(alive, results, strict=True)]
+        whole = [hypothesis for hypothesis in (*alive, *ended) if self._has_word(hypothesis)]
+        return list(max(whole, key=lambda h: h.per_piece).pieces)
+
+    def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
+        """The `width` best continuations by one piece."""
+        assert parent.logits is not None
+        forbidden = self.writer._forbidden(self._word_begun(parent.pieces))
+        scores = np.where(forbidden, -np.inf, parent.logits).astype(np.float64)
+        scores -= scores.max()
+        scores -= np.log(np.exp(scores).sum())
+        top = np.argsort(-scores, kind="stable")[:width]
+        return [
+            Hypothesis((*parent.pieces, int(piece)), parent.score + float(scores[piece]), parent.state, None)
+            for piece in top
+            if scores[piece] > -np.inf
+        ]
+
+    def _word_begun(self, pieces: tuple[int, ...]) -> list[int]:
+        start = max((i + 1 for i, piece in enumerate(pieces) if self.writer._ends(piece)), default=0)
+        return list(pieces[start:])
+
+    def _has_word(self, hypothesis: Hypothesis) -> bool:
+        return hypothesis.ended or any(map(self.writer._ends, hypothesis.pieces))
+
+
+def _encode_all(ids: Ints) -> Steps[EncoderState]:
+    """Encoder states with all positions seeing all (the bidirectional encoder, and PBE's `full`)."""
+    (encoded,) = yield [EncodeRequest(None, ids, np.full(len(ids), len(ids)))]
+    state: EncoderState = encoded
+    return state

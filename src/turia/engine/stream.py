@@ -1,0 +1,263 @@
+"""The core: source words in, committed target words out (ARCHITECTURE rule 1: no clock, socket, thread or file).
+
+    push(word) → segmenter → visible words → policy → Writer → records (turia.stream.trace)
+
+A record is an event: a committed word, the end of a sentence, a note of what a guard did. Words come in the order in
+which they are spoken; nothing that came out is ever taken back. The work of a stream is a generator of model steps,
+so that one driver (`push`) runs it alone and another (`batcher`) runs the steps of many streams as one batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from turia.engine.model import Model, Steps, run_steps
+from turia.engine.search import Writer
+from turia.engine.settings import Settings
+from turia.engine.window import Growing, History
+from turia.errors import InputError
+from turia.policy.guards import degenerate, length_limit, loops
+from turia.policy.waitk import may_write
+from turia.segmenter.online import Reason, Segmenter, Visible
+from turia.stream.trace import End, Note, Record, SentenceEnd, Write
+from turia.text.layout import closing_symbol
+from turia.text.normalise import normalise_word
+
+STATE_VERSION = 1
+LONGEST_INPUT = 200
+"""Letters of a source word that are looked at; nobody says longer ones."""
+PIECES_A_WORD = 64
+
+
+class Stream:
+    """One stream of words, being translated."""
+
+    def __init__(self, model: Model, segmenter: Segmenter, settings: Settings) -> None:
+        self.model, self.segmenter = model, segmenter
+        self.settings = settings
+        self.read = 0
+        """Source words so far."""
+        self.written = 0
+        """Target words so far."""
+        self.sentence = 0
+        """The sentence being spoken, counted from 0."""
+        self.replaced = 0
+        """Words that did not reach the model as they were given (too long, or not text)."""
+        self.ended = False
+        self._pending_settings: Settings | None = None
+        self._history = History()
+        self._writer = self._new_writer()
+        self._words: list[str] = []
+        self._muted = False
+
+    # --- for callers ----------------------------------------------------------------------------------------------
+
+    def push(self, word: str) -> list[Record]:
+        """The next source word in; what it lets the translator say out. White space inside parts words."""
+        return run_steps(self.push_steps(word), self.model.backend)
+
+    def push_pause(self) -> list[Record]:
+        """The speaker stopped for a while: the sentence is over, and its rest is written."""
+        return run_steps(self.pause_steps(), self.model.backend)
+
+    def flush(self) -> list[Record]:
+        """The stream is over: all that is left is written, then an `End` record. Nothing may be pushed afterwards."""
+        return run_steps(self.flush_steps(), self.model.backend)
+
+    def change(self, **settings: Any) -> None:
+        """New settings (k, gamma, history, ...) from the next sentence on; before the first word, at once."""
+        changed = replace(self._pending_settings or self.settings, **settings)
+        if self._writer.source.words == 0:
+            self.settings = changed
+            self._writer = self._new_writer()
+        else:
+            self._pending_settings = changed
+
+    def header(self) -> dict[str, Any]:
+        """The settings, for the first line of a trace."""
+        kept = {name: value for name, value in asdict(self.settings).items() if name not in ("beam", "lookahead")}
+        if self.settings.beam > 1:
+            kept |= {"beam": self.settings.beam, "lookahead": self.settings.lookahead}
+        return {
+            "model": self.model.name,
+            **kept,
+            "window": self.segmenter.window,
+            "segmenter": str(self.segmenter.reason),
+            "units": "words",
+        }
+
+    # --- the work, as model steps ---------------------------------------------------------------------------------
+
+    def push_steps(self, word: str) -> Steps[list[Record]]:
+        """`push` for a driver of many streams."""
+        self._refuse_if_ended()
+        records: list[Record] = []
+        for part in word.split():
+            self.read += 1
+            for visible in self.segmenter.push(part):
+                yield from self._take(visible, records)
+        return records
+
+    def pause_steps(self) -> Steps[list[Record]]:
+        """`push_pause` for a driver of many streams."""
+        self._refuse_if_ended()
+        records: list[Record] = []
+        for visible in self.segmenter.push_pause():
+            yield from self._take(visible, records)
+        return records
+
+    def flush_steps(self) -> Steps[list[Record]]:
+        """`flush` for a driver of many streams."""
+        self._refuse_if_ended()
+        self.ended = True
+        records: list[Record] = []
+        for visible in self.segmenter.flush():
+            yield from self._take(visible, records)
+        records.append(End(self.read, self.written))
+        return records
+
+    def _refuse_if_ended(self) -> None:
+        if self.ended:
+            raise InputError("the stream has ended; begin a new one")
+
+    def _take(self, visible: Visible, records: list[Record]) -> Steps[None]:
+        """A word becomes visible to the translator, or a sentence is closed."""
+        if visible.word is not None:
+            pieces = self._pieces(visible.word, records)
+            if not self._fits(pieces):
+                records.append(Note("long-sentence", self.sentence, f"cut after {self._writer.source.words} words"))
+                yield from self._close(Reason.FORCED, records)
+            self._writer.source.add(pieces)
+        if visible.reason is not None:
+            yield from self._close(visible.reason, records)
+        else:
+            yield from self._write(records)
+
+    def _write(self, records: list[Record]) -> Steps[bool]:
+        """Writes what the policy allows; True when the sentence's translation is complete."""
+        settings, writer = self.settings, self._writer
+        closed = writer.closing is not None
+        reason = "policy" if not closed else "flush" if self.ended else "catch-up"
+        if not writer.source.ids:
+            return closed
+        while not self._muted and may_write(
+            len(self._words) + 1, settings.k, writer.source.words, closed, settings.gamma, settings.rounding
+        ):
+            if self._cut(records):
+                break
+            word = yield from writer.write_word()
+            if word is None:
+                return True
+            self._words.append(word)
+            records.append(Write(word, self.written, self.read, self.sentence, reason))
+            self.written += 1
+        return closed
+
+    def _cut(self, records: list[Record]) -> bool:
+        """Whether a guard stops this sentence here."""
+        limit = length_limit(self._writer.source.words)
+        if loops(self._words):
+            cause = ("loop", f"cut after {len(self._words)} words: {' '.join(self._words[-6:])}")
+        elif len(self._words) >= limit:
+            cause = ("length", f"cut at {limit} words for {self._writer.source.words} source words")
+        elif not self._writer.has_room():
+            cause = ("positions", f"cut after {len(self._words)} words: no room in the model")
+        else:
+            return False
+        records.append(Note(cause[0], self.sentence, cause[1]))
+        self._muted = True
+        return True
+
+    def _close(self, reason: Reason, records: list[Record]) -> Steps[None]:
+        """The sentence is complete: its rest is written, and it becomes history."""
+        writer = self._writer
+        if writer.source.words == 0:
+            return
+        writer.closing = closing_symbol(ends_document=reason is Reason.END)
+        yield from self._write(records)
+        records.append(SentenceEnd(self.sentence, writer.source.words, len(self._words), str(reason)))
+        if self._muted or degenerate(writer.source.words, self._words):
+            records.append(Note("history-dropped", self.sentence, "the sentence looks degenerate"))
+            self._history.drop()
+        elif self._words:
+            self._history.add(writer.source, writer.target)
+        self.sentence += 1
+        self._words, self._muted = [], False
+        self.settings, self._pending_settings = self._pending_settings or self.settings, None
+        self._writer = self._new_writer()
+
+    def _new_writer(self) -> Writer:
+        # Half of the positions are for the sentence itself: more than any sentence that a segmenter lets through.
+        self._history.trim(self.settings.history, self.model.max_positions // 2)
+        return Writer(self.model, self.settings, self._history)
+
+    # --- input ----------------------------------------------------------------------------------------------------
+
+    def _pieces(self, word: str, records: list[Record]) -> tuple[int, ...]:
+        """The pieces of a source word; none if it normalises to nothing."""
+        normal = normalise_word(word[:LONGEST_INPUT])
+        pieces = self.model.source_subwords.encode_word(normal) if normal else ()
+        if len(word) > LONGEST_INPUT or len(pieces) > PIECES_A_WORD:
+            self.replaced += 1
+            records.append(Note("long-word", self.sentence, f"a word of {len(word)} letters was cut for the model"))
+            # Its end stays, so that it ends as every word does.
+            pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
+        elif any("\ud800" <= letter <= "\udfff" for letter in word):
+            self.replaced += 1
+            records.append(Note("not-text", self.sentence, "lone surrogates were left out"))
+        return pieces
+
+    def _fits(self, pieces: tuple[int, ...]) -> bool:
+        """Whether the sentence may grow by `pieces` within the model's positions."""
+        own = self.model.max_positions - self.model.max_positions // 2 - 1
+        return len(self._writer.source.ids) + len(pieces) <= own
+
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that `restore` needs to go on with the same words, as plain JSON data."""
+        writer = self._writer
+        return {
+            "version": STATE_VERSION,
+            "model": self.model.name,
+            "settings": asdict(self.settings),
+            "pending_settings": None if self._pending_settings is None else asdict(self._pending_settings),
+            "counts": {name: getattr(self, name) for name in _COUNTS},
+            "ended": self.ended,
+            "history": self._history.to_json(),
+            "words": list(self._words),
+            "muted": self._muted,
+            "source": writer.source.to_json(),
+            "target": writer.target.to_json(),
+            "row_limits": list(writer.row_limits),
+            "segmenter": self.segmenter.state(),
+        }
+
+    @classmethod
+    def restore(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
+        """A stream that goes on where `state` was taken; `segmenter` is a new one of the same kind."""
+        if state.get("version") != STATE_VERSION:
+            raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
+        if state["model"] != model.name:
+            raise InputError(f"stream state of model {state['model']!r}, but this model is {model.name!r}")
+        segmenter.restore(state["segmenter"])
+        stream = cls(model, segmenter, Settings(**state["settings"]))
+        pending = state["pending_settings"]
+        stream._pending_settings = None if pending is None else Settings(**pending)
+        for name in _COUNTS:
+            setattr(stream, name, state["counts"][name])
+        stream.ended, stream._words, stream._muted = state["ended"], list(state["words"]), state["muted"]
+        stream._history = History.from_json(state["history"])
+        stream._writer = Writer(
+            model,
+            stream.settings,
+            stream._history,
+            source=Growing.from_json(state["source"]),
+            target=Growing.from_json(state["target"]),
+            row_limits=list(state["row_limits"]),
+        )
+        return stream
+
+
+_COUNTS = ("read", "written", "sentence", "replaced")

@@ -1,0 +1,158 @@
+"""Models that a test can reason about: real subwords, real requests, no weights.
+
+`Echo` writes the source words of the sentence, in order, as far as it sees them. `Chaos` writes a word that depends on
+everything that it was ever shown, row by row: whoever shows it one column more, one row twice, or the rows of another
+stream, gets another translation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from turia.engine.model import Logits, Model, make_model
+from turia.runtime.session import DecodeRequest, EncodeRequest
+from turia.text.subwords import Subwords, train_subwords
+from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
+
+WORDS = [f"{a}{b}" for a in ("ka", "le", "mi", "no", "pu", "ra") for b in ("", "ta", "so", "nde")]
+
+
+@cache
+def subwords() -> Subwords:
+    counts = {word: 10 + i for i, word in enumerate(WORDS)}
+    counts |= dict.fromkeys("abcdefghijklmnopqrstuvwxyz0123456789", 1)
+    return train_subwords(counts, vocabulary=340)
+
+
+@dataclass(frozen=True)
+class SourceSeen:
+    """What an encoder knows: each position's id and how far it saw."""
+
+    columns: tuple[tuple[int, int], ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.columns)
+
+    def ids(self) -> list[int]:
+        return [column[0] for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Row:
+    piece: int
+    seen: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class TargetSeen:
+    rows: tuple[Row, ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.rows)
+
+
+class Fake:
+    """Runs requests one by one and remembers how many came together."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceSeen]:
+        self.batches.append(len(requests))
+        states = []
+        for request in requests:
+            past = request.state.columns if request.state is not None else ()  # type: ignore[attr-defined]
+            new = tuple(zip(request.ids.tolist(), request.reach.tolist(), strict=True))
+            assert all(0 < reach <= len(past) + len(new) for _, reach in new)
+            states.append(SourceSeen(past + new))
+        return states
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
+        self.batches.append(len(requests))
+        results = []
+        for request in requests:
+            assert len(request.ids) == len(request.limit) > 0
+            assert all(0 < limit <= request.memory.length for limit in request.limit)
+            past = request.state.rows if request.state is not None else ()  # type: ignore[attr-defined]
+            columns = request.memory.columns  # type: ignore[attr-defined]
+            new = tuple(
+                Row(int(piece), columns[:limit]) for piece, limit in zip(request.ids, request.limit, strict=True)
+            )
+            state = TargetSeen(past + new)
+            results.append((state, self.logits(state)))
+        return results
+
+    def logits(self, state: TargetSeen) -> Logits:
+        raise NotImplementedError
+
+
+def current(ids: Sequence[int]) -> list[int]:
+    """The ids after the last symbol that parts sentences."""
+    starts = [
+        index + 1 for index, piece in enumerate(ids[:-1] if ids[-1] in (BRK_ID, END_ID) else ids) if piece <= END_ID
+    ]
+    return list(ids[max(starts, default=0) :])
+
+
+class Echo(Fake):
+    """Copies the sentence; a word it does not see yet is its last visible one."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        source = current([column[0] for column in state.rows[-1].seen])
+        closed = bool(source) and source[-1] in (BRK_ID, END_ID)
+        source = source[:-1] if closed else source
+        written = current([row.piece for row in state.rows])
+        done = sum(map(bool, subwords().ends_word[written]))
+        begun = len(written) - max((i + 1 for i, p in enumerate(written) if subwords().ends_word[p]), default=0)
+        words: list[list[int]] = [[]]
+        for piece in source:
+            words[-1].append(piece)
+            if subwords().ends_word[piece]:
+                words.append([])
+        words = [word for word in words if word]
+        scores[SEP_ID] = 1.0
+        if done < len(words):
+            scores[words[done][begun]] = 2.0
+        elif words and not closed:
+            scores[words[-1][begun]] = 2.0
+        else:
+            scores[BRK_ID] = 3.0
+        return scores
+
+
+class Chaos(Fake):
+    """Random words, the same for the same past."""
+
+    def __init__(self, end_probability: float = 0.15) -> None:
+        super().__init__()
+        self.end_probability = end_probability
+
+    def logits(self, state: TargetSeen) -> Logits:
+        digest = hashlib.blake2b(repr(state).encode(), digest_size=8).digest()
+        rng = np.random.default_rng(int.from_bytes(digest, "little"))
+        scores = rng.random(len(subwords()), dtype=np.float32)
+        scores[list(CLOSING_IDS)] = 2.0 if rng.random() < self.end_probability else -1.0
+        scores[subwords().ends_word] += 0.5
+        return scores
+
+
+def fake_model(backend: Fake, encoder: str = "pbe", anchor: str = "sentence", max_positions: int = 512) -> Model:
+    return make_model(
+        "fake",
+        backend,
+        subwords(),
+        subwords(),
+        encoder=encoder,  # type: ignore[arg-type]
+        anchor=anchor,  # type: ignore[arg-type]
+        gamma=1.0,
+        history=60,
+        max_positions=max_positions,
+    )

@@ -1,0 +1,268 @@
+"""The core of the engine, with models that a test can reason about."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
+from turia.engine.batcher import run_together
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.errors import ConfigError, InputError
+from turia.policy.waitk import stream_delay
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.sentences import offsets
+from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
+
+source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
+
+
+def stream_of(backend: Fake, lengths: Sequence[int], window: int = 0, **chosen: Any) -> Stream:
+    return Stream(fake_model(backend), GivenSegmenter(lengths, window), Settings(**chosen))
+
+
+def run(stream: Stream, words: Sequence[str]) -> list[Record]:
+    records = [record for word in words for record in stream.push(word)]
+    return records + stream.flush()
+
+
+def written(records: Sequence[Record]) -> list[str]:
+    return [record.word for record in records if isinstance(record, Write)]
+
+
+@st.composite
+def spoken(draw: st.DrawFn) -> tuple[list[str], list[int]]:
+    """Words, and the lengths of their sentences."""
+    words = draw(source_words)
+    cuts = draw(st.sets(st.integers(1, max(1, len(words) - 1)), max_size=4))
+    marks = [0, *sorted(cut for cut in cuts if cut < len(words)), len(words)]
+    return words, [end - begin for begin, end in itertools.pairwise(marks)]
+
+
+def test_an_echo_writes_what_was_said_k_words_behind() -> None:
+    words = ["ka", "le", "mi", "no", "pu"]
+    stream = stream_of(Echo(), [5], k=2)
+    heard = [written(stream.push(word)) for word in words]
+    assert heard == [[], ["ka"], ["le"], ["mi"], ["no", "pu"]]
+    assert stream.flush() == [End(5, 5)]
+
+
+def test_the_rest_of_a_sentence_is_written_when_it_is_closed() -> None:
+    stream = stream_of(Echo(), [3, 2], k=9)
+    assert stream.push("ka") == stream.push("le") == []
+    events = stream.push("mi")
+    assert [event.text for event in events] == ["ka", "le", "mi", "\n"]
+    assert events[-1] == SentenceEnd(0, 3, 3, "given")
+    assert {event.reason for event in events[:-1] if isinstance(event, Write)} == {"catch-up"}
+    stream.push("no")
+    flushed = stream.push("pu") + stream.flush()
+    assert written(flushed) == ["no", "pu"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    speech=spoken(),
+    k=st.integers(1, 5),
+    gamma=st.sampled_from([0.8, 1.0, 1.24, 2.0]),
+    window=st.integers(0, 4),
+    rounding=st.sampled_from(["floor", "ceil"]),
+)
+def test_delays_are_those_of_the_method(
+    speech: tuple[list[str], list[int]], k: int, gamma: float, window: int, rounding: str
+) -> None:
+    words, lengths = speech
+    words = [word if word != "–" else "ka" for word in words]
+    stream = stream_of(Chaos(), lengths, window, k=k, gamma=gamma, rounding=rounding)
+    records = run(stream, words)
+    starts, numbers = offsets(lengths), dict[int, int]()
+    for record in records:
+        if isinstance(record, Write):
+            t = numbers[record.sentence] = numbers.get(record.sentence, 0) + 1
+            expected = stream_delay(
+                t,
+                k,
+                starts[record.sentence],
+                lengths[record.sentence],
+                len(words),
+                gamma,
+                window,
+                rounding,  # type: ignore[arg-type]
+            )
+            if record.reason == "policy":
+                assert record.read == expected
+            else:
+                assert record.read <= expected
+    delays = [record.read for record in records if isinstance(record, Write)]
+    assert delays == sorted(delays)
+    assert max(delays, default=0) <= len(words)
+
+
+@settings(deadline=None, max_examples=40)
+@given(speech=spoken(), k=st.integers(1, 4), data=st.data())
+def test_any_chunking_gives_the_same_events(speech: tuple[list[str], list[int]], k: int, data: st.DataObject) -> None:
+    words, lengths = speech
+    expected = run(stream_of(Chaos(), lengths, k=k), words)
+    stream, records, begin = stream_of(Chaos(), lengths, k=k), list[Record](), 0
+    while begin < len(words):
+        size = data.draw(st.integers(1, 5))
+        records += stream.push("  ".join(words[begin : begin + size]))
+        begin += size
+    assert records + stream.flush() == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    speech=spoken(),
+    chosen=st.sampled_from(
+        [
+            {},
+            {"encoding": "full"},
+            {"recompute": True},
+            {"beam": 2, "lookahead": 3},
+            {"history": 0},
+        ]
+    ),
+    data=st.data(),
+)
+def test_a_restored_stream_goes_on_with_the_same_words(
+    speech: tuple[list[str], list[int]], chosen: dict[str, Any], data: st.DataObject
+) -> None:
+    words, lengths = speech
+    expected = run(stream_of(Chaos(), lengths, 1, k=2, **chosen), words)
+    stop = data.draw(st.integers(0, len(words)))
+    stream = stream_of(Chaos(), lengths, 1, k=2, **chosen)
+    before = [record for word in words[:stop] for record in stream.push(word)]
+    state = json.loads(json.dumps(stream.state()))
+    restored = Stream.restore(fake_model(Chaos()), GivenSegmenter(lengths, 1), state)
+    assert before + run(restored, words[stop:]) == expected
+
+
+@settings(deadline=None, max_examples=30)
+@given(speeches=st.lists(spoken(), min_size=2, max_size=6))
+def test_streams_run_together_get_the_words_they_get_alone(speeches: list[tuple[list[str], list[int]]]) -> None:
+    alone = [run(stream_of(Chaos(), lengths, k=2), words) for words, lengths in speeches]
+    backend = Chaos()
+    streams = [stream_of(backend, lengths, k=2) for _, lengths in speeches]
+    together: list[list[Record]] = [[] for _ in speeches]
+    for turn in range(max(len(words) for words, _ in speeches)):
+        active = [i for i, (words, _) in enumerate(speeches) if turn < len(words)]
+        results = run_together([streams[i].push_steps(speeches[i][0][turn]) for i in active], backend)
+        for i, records in zip(active, results, strict=True):
+            together[i] += records
+    for i, records in enumerate(run_together([stream.flush_steps() for stream in streams], backend)):
+        together[i] += records
+    assert together == alone
+
+
+def test_steps_of_many_streams_are_batched() -> None:
+    backend = Echo()
+    streams = [stream_of(backend, [4], k=1) for _ in range(8)]
+    backend.batches.clear()
+    run_together([stream.push_steps("ka") for stream in streams], backend)
+    assert backend.batches == [8, 8]
+
+
+def test_settings_change_from_the_next_sentence_on() -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    first = stream.push("ka")
+    stream.change(k=3)
+    rest = [written(stream.push(word)) for word in ("le", "mi", "no", "pu", "ra", "ka", "le")]
+    assert written(first) == ["ka"]
+    assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
+
+
+@pytest.mark.parametrize("wrong", [{"k": 0}, {"gamma": 0.0}, {"history": -1}, {"rounding": "up"}, {"beam": 0}])
+def test_bad_settings_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Settings(**wrong)
+
+
+def test_nothing_is_pushed_after_the_end() -> None:
+    stream = stream_of(Echo(), [1])
+    stream.push("ka")
+    stream.flush()
+    with pytest.raises(InputError, match="ended"):
+        stream.push("le")
+
+
+def test_a_pause_closes_the_sentence() -> None:
+    stream = stream_of(Echo(), [9, 9], 2, k=4)
+    stream.push("ka")
+    stream.push("le")
+    events = stream.push_pause()
+    assert written(events) == ["ka", "le"]
+    assert events[-1] == SentenceEnd(0, 2, 2, "pause")
+
+
+class Loop(Fake):
+    """Never ends, always the same two words."""
+
+    def logits(self, state: Any) -> Any:
+        import numpy as np
+
+        from tests.engine.fakes import subwords
+
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        word = subwords().encode_word(("ka", "le")[len(state.rows) % 2])
+        scores[word[0]] = 1.0
+        return scores
+
+
+def test_loops_are_cut_noted_and_not_kept_as_history() -> None:
+    stream = stream_of(Loop(), [20, 2], k=1)
+    records = run(stream, ["ka"] * 22)
+    notes = [record.kind for record in records if isinstance(record, Note)]
+    assert notes[:2] == ["loop", "history-dropped"]
+    first = [record for record in records if isinstance(record, Write) and record.sentence == 0]
+    assert len(first) == 12
+
+
+def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
+    odd = ["<SEP>", "▁", "\ud800", "\x00", "x" * 200_000, "\u202eabc", "a▁b", "<0x41>", "<pad>", "–"]
+    backend = Echo()
+    stream = stream_of(backend, [len(odd)], k=1)
+    records = run(stream, odd)
+    assert stream.read == len(odd)
+    assert stream.replaced == 2
+    notes = {record.kind for record in records if isinstance(record, Note)}
+    assert notes >= {"long-word", "not-text"}
+    text = " ".join(written(records))
+    assert "▁" not in text
+    assert "sep" in text
+
+
+@settings(deadline=None, max_examples=30)
+@given(words=st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=25))
+def test_any_text_can_be_streamed(words: list[str]) -> None:
+    parts = [part for word in words for part in word.split()]
+    stream = stream_of(Chaos(), [max(1, len(parts))], k=2)
+    records = run(stream, words)
+    assert stream.read == len(parts)
+    trace = Trace(stream.header(), tuple(records))
+    again = parse_trace(json.loads(json.dumps(list(trace_lines(trace)))))
+    assert again == trace
+
+
+def test_long_sentences_are_cut_before_the_model_is_full() -> None:
+    model = fake_model(Echo(), max_positions=64)
+    stream = Stream(model, GivenSegmenter([100]), Settings(k=3))
+    records = run(stream, ["kanolemi"] * 100)
+    assert any(isinstance(record, Note) and record.kind == "long-sentence" for record in records)
+    assert stream.read == 100
+
+
+def test_memory_does_not_grow_with_the_stream() -> None:
+    stream = stream_of(Echo(), [10] * 300, k=3)
+    sizes = []
+    for number in range(3000):
+        stream.push(WORDS[number % len(WORDS)])
+        if number % 1000 == 999:
+            sizes.append(len(json.dumps(stream.state())))
+    assert max(sizes) < 1.1 * min(sizes)
