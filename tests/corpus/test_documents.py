@@ -33,7 +33,7 @@ def test_tsv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
 def test_packed(tmp_path: Path, suffix: str, pack: type[bytes]) -> None:
     path = tmp_path / f"talks.tsv{suffix}"
-    path.write_bytes(pack("8\tDanke!\tThank you!\n".encode()))
+    path.write_bytes(pack(b"8\tDanke!\tThank you!\n"))
     assert list(read(Corpus(path), "de", "en")) == TALKS[1:]
 
 

@@ -20,7 +20,7 @@ FIGURE = [pair(2, 2), pair(3, 2), pair(3, 3), pair(2, 2)]
 
 RUNS = st.lists(
     st.builds(
-        lambda words, extra: Lengths(*words, words[0] + extra[0], words[1] + extra[1]),
+        lambda words, extra: Lengths(words[0], words[1], words[0] + extra[0], words[1] + extra[1]),
         st.tuples(st.integers(1, 12), st.integers(1, 12)),
         st.tuples(st.integers(0, 9), st.integers(0, 9)),
     ),

@@ -120,10 +120,10 @@ class Encoder:
     def part(self, pairs: Sequence[Pair], repeated: npt.NDArray[np.bool_]) -> Part:
         """The part of a chunk. `repeated` marks pairs that have occurred often enough before.
 
-        A repeated pair is not drawn as a single sentence, but it stays in the windows of its document: it is
-        true history there, and `Herr Präsident!` is how many a stream begins.
+        A repeated pair is not drawn as a single sentence, but it stays in the windows of its document, where it is
+        true history. A corpus without windows drops it.
         """
-        with_windows = keeps_repeats(self.corpus, self.windows)
+        with_windows = cuts_windows(self.corpus, self.windows)
         rows = [
             encoded
             for pair, again in zip(pairs, repeated.tolist(), strict=True)
@@ -156,8 +156,8 @@ class Encoder:
                 yield begin + first, last - first + 1, flags
 
 
-def keeps_repeats(corpus: Corpus, windows: Windows) -> bool:
-    """Whether windows are cut from the corpus, in which a repeated pair has its place."""
+def cuts_windows(corpus: Corpus, windows: Windows) -> bool:
+    """Whether history windows are cut from the corpus."""
     return corpus.context and windows.history > 0
 
 
@@ -165,11 +165,7 @@ def adjacent_runs(pairs: Sequence[Pair]) -> Iterator[tuple[int, int]]:
     """[begin, end) of the runs of pairs that followed each other in one document."""
     begin = 0
     for i in range(1, len(pairs) + 1):
-        if (
-            i == len(pairs)
-            or pairs[i].document != pairs[i - 1].document
-            or pairs[i].place != pairs[i - 1].place + 1
-        ):
+        if i == len(pairs) or pairs[i].document != pairs[i - 1].document or pairs[i].place != pairs[i - 1].place + 1:
             if i > begin:
                 yield begin, i
             begin = i

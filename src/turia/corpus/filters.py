@@ -30,7 +30,7 @@ class Dropped:
     unreadable: int = 0
     language: int = 0
     duplicate: int = 0
-    """Not drawn as single sentences; in the windows of their documents, as true history, they stay."""
+    """Only where no windows are cut; elsewhere a repeat is true history."""
     positions: int = 0
     """Longer in subwords than the model has positions."""
 

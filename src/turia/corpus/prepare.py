@@ -20,95 +20,34 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from turia.config import Corpus, Filters, Recipe, Windows, from_dict, to_dict
-from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, keeps_repeats, read_head, read_pairs, write_chunk
+from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
 from turia.corpus.documents import Document, read
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
-from turia.corpus.shards import (
-    VERSION,
-    Meta,
-    Part,
-    Sizes,
-    load_subwords,
-    measure,
-    save_subwords,
-    write_shards,
-)
+from turia.corpus.processes import in_processes, write_whole
+from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_report
+from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError, ResourceError
 from turia.text.subwords import Subwords, train_subwords
 
 _PAIRS_A_CHUNK = 4096
+_STEPS_TOLD = 10
 _RULES = 1
 """Part of the digest. Raise it when the same corpora come out as other bytes."""
 
 Split = Literal["train", "dev"]
 _SPLITS: tuple[Split, Split] = ("train", "dev")
-
-
-class Progress(NamedTuple):
-    """How far a stage is; `total` is None while unknown. A `note` is a line worth showing by itself."""
-
-    stage: str
-    done: int = 0
-    total: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class CorpusReport:
-    """What became of one corpus."""
-
-    name: str
-    split: str
-    read: int
-    dropped: Dropped
-    sizes: Sizes
-
-
-@dataclass(frozen=True)
-class PrepareReport:
-    """What a data folder holds; kept in its `report.json`, which says that the folder is complete."""
-
-    digest: str
-    corpora: tuple[CorpusReport, ...]
-    train: Sizes
-    dev: Sizes
-    gamma: float
-    source_vocabulary: int
-    target_vocabulary: int
-
-    def lines(self) -> list[str]:
-        """For people, one fact a line."""
-        lines = []
-        for corpus in self.corpora:
-            reasons = [f"{reason} {count}" for reason, count in vars(corpus.dropped).items() if count]
-            dropped = ", ".join(reasons) or "nothing"
-            kept = f"{corpus.read} pairs read, {corpus.sizes.sentences} kept"
-            lines.append(f"{corpus.split} {corpus.name}: {kept}; dropped: {dropped}")
-        for name, sizes in (("train", self.train), ("dev", self.dev)):
-            if sizes.sentences:
-                source = f"{sizes.source_words} source words of {sizes.source_pieces / sizes.source_words:.2f} pieces"
-                target = (
-                    f"{sizes.target_words} target words of {sizes.target_pieces / sizes.target_words:.2f}"
-                )
-                lines.append(f"{name}: {sizes.sentences} pairs, {sizes.windows} windows, {source}, {target}")
-        vocabulary = f"{self.source_vocabulary} and {self.target_vocabulary} pieces"
-        return [*lines, f"gamma {self.gamma}, {vocabulary}"]
 
 
 def prepare(
@@ -117,7 +56,7 @@ def prepare(
     """Fills `recipe.data.folder`, or finds it filled. By default there are as many processes as usable cores."""
     tell = progress or (lambda _: None)
     with _machine_errors(recipe.data.folder):
-        return _Preparation(recipe, tell, processes or len(os.sched_getaffinity(0))).run()
+        return _Preparation(recipe, tell, processes or os.cpu_count() or 1).run()
 
 
 @dataclass(frozen=True)
@@ -139,8 +78,6 @@ class _Preparation:
         self.recipe, self.tell, self.processes = recipe, tell, processes
         self.corpora: dict[Split, tuple[Corpus, ...]] = {"train": recipe.data.train, "dev": recipe.data.dev}
         self.languages = recipe.source_language, recipe.target_language
-        if recipe.filters.language:
-            _language_filter(self.languages)  # a language it does not know is found out here, not in a worker
         self.folder = recipe.data.folder
         self.digest = digest(recipe)
         self.work = self.folder / f"work-{self.digest[:16]}"
@@ -150,14 +87,12 @@ class _Preparation:
         if report is not None and report.digest == self.digest:
             self.tell(Progress("done", note=f"{self.folder} is up to date: nothing to do"))
             return report
-        if report is not None:
-            self.tell(
-                Progress(
-                    "clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew"
-                )
-            )
-        elif self.work.exists():
+        if self.work.exists():
             self.tell(Progress("clean", note=f"going on with an interrupted preparation of {self.folder}"))
+        elif report is not None:
+            self.tell(Progress("clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew"))
+        if self.recipe.filters.language:
+            _language_filter(self.languages)  # a language it does not know is found out here, not in a worker
         for stale in self.folder.glob("work-*"):
             if stale != self.work:
                 shutil.rmtree(stale)
@@ -184,10 +119,10 @@ class _Preparation:
                         yield _CleanTask(path, chunk.corpus, documents, self.languages, filters)
 
         pairs = 0
-        for count in _in_processes(_clean, tasks(), self.processes):
-            pairs += count
-            self.tell(Progress("clean", pairs))
-        _write_whole(index, lambda path: path.write_text(json.dumps([asdict(chunk) for chunk in chunks])))
+        for done, pairs_read in enumerate(in_processes(_clean, tasks(), self.processes), start=1):
+            pairs += pairs_read
+            self.step("clean", done, None, f"{pairs} pairs")
+        write_whole(index, lambda path: path.write_text(json.dumps([asdict(chunk) for chunk in chunks])))
         return chunks
 
     def learn(self, chunks: Sequence[_Chunk]) -> None:
@@ -207,7 +142,7 @@ class _Preparation:
                     source.update(pair.source.split(" "))
                     target.update(pair.target.split(" "))
                 hashes.append(pair_hash(pair.source, pair.target))
-            self.tell(Progress("learn", number, len(training)))
+            self.step("learn", number, len(training))
         if settings.joint:
             joint = train_subwords(source + target, settings.vocabulary)
             save_subwords(self.work, joint, joint)
@@ -215,7 +150,7 @@ class _Preparation:
             separate = [train_subwords(side, settings.vocabulary) for side in (source, target)]
             save_subwords(self.work, *separate)
         repeated = repeats(np.array(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
-        _write_whole(done, lambda path: _save_array(path, repeated))
+        write_whole(done, lambda path: _save_array(path, repeated))
 
     def encode(self, chunks: Sequence[_Chunk]) -> None:
         """Stage 3."""
@@ -231,15 +166,13 @@ class _Preparation:
             for chunk, repeated in self.with_repeats(chunks)
             if not self.path(chunk, "npz").exists()
         ]
-        for done, _ in enumerate(_in_processes(_encode, tasks, self.processes), start=1):
-            self.tell(Progress("encode", done, len(tasks)))
+        for done, _ in enumerate(in_processes(_encode, tasks, self.processes), start=1):
+            self.step("encode", done, len(tasks))
 
     def join(self, chunks: Sequence[_Chunk]) -> PrepareReport:
         """Stage 4. `report.json` goes first and comes last: a folder that has one is complete."""
         corpora = self.corpus_reports(chunks)
-        train, dev = (
-            sum((corpus.sizes for corpus in corpora if corpus.split == split), Sizes()) for split in _SPLITS
-        )
+        train, dev = (sum((corpus.sizes for corpus in corpora if corpus.split == split), Sizes()) for split in _SPLITS)
         source, target = load_subwords(self.work)
         report = PrepareReport(
             digest=self.digest,
@@ -251,16 +184,14 @@ class _Preparation:
             target_vocabulary=len(target),
         )
         (self.folder / "report.json").unlink(missing_ok=True)
-        for number, (split, sizes) in enumerate(zip(_SPLITS, (train, dev), strict=True)):
-            self.tell(Progress("join", number, len(_SPLITS)))
+        for split, sizes in zip(_SPLITS, (train, dev), strict=True):
             self.join_split(split, chunks, self.meta(report, sizes, source, target))
         for stale in self.folder.glob("*subwords.model"):
             stale.unlink()
         save_subwords(self.folder, source, target)
-        text = json.dumps(asdict(report), indent=2) + "\n"
-        _write_whole(self.folder / "report.json", lambda path: path.write_text(text, encoding="utf-8"))
+        write_whole(self.folder / "report.json", lambda path: path.write_text(report.to_json(), encoding="utf-8"))
         shutil.rmtree(self.work)
-        self.tell(Progress("join", len(_SPLITS), len(_SPLITS)))
+        self.step("join", len(chunks), len(chunks))
         return report
 
     def join_split(self, split: Split, chunks: Sequence[_Chunk], meta: Meta) -> None:
@@ -298,15 +229,16 @@ class _Preparation:
         for chunk, repeated in self.with_repeats(chunks):
             head, sizes = read_head(self.path(chunk, "tsv")), measure(Part.load(self.path(chunk, "npz")))
             corpus = self.corpora[chunk.split][chunk.corpus]
-            duplicates = int(repeated.sum())
-            expected = head.kept if keeps_repeats(corpus, self.recipe.windows) else head.kept - duplicates
-            encoding = Dropped(duplicate=duplicates, positions=expected - sizes.sentences)
+            repeats_stay = cuts_windows(corpus, self.recipe.windows)
+            duplicates = 0 if repeats_stay else int(repeated.sum())
+            encoding = Dropped(duplicate=duplicates, positions=head.kept - duplicates - sizes.sentences)
             report = reports[chunk.split, chunk.corpus]
             reports[chunk.split, chunk.corpus] = replace(
                 report,
                 read=report.read + head.read,
                 dropped=report.dropped + Dropped(**head.dropped) + encoding,
                 sizes=report.sizes + sizes,
+                repeats=report.repeats + (int(repeated.sum()) if repeats_stay else 0),
             )
         return tuple(reports.values())
 
@@ -322,6 +254,11 @@ class _Preparation:
             else:
                 yield chunk, np.zeros(kept, dtype=bool)
         assert begin == len(repeated)
+
+    def step(self, stage: str, done: int, total: int | None, detail: str = "") -> None:
+        """Tells of some steps, not of all: elsewhere than on a terminal each is a line."""
+        if done % _STEPS_TOLD == 0 or done == total:
+            self.tell(Progress(stage, done, total, detail))
 
     def path(self, chunk: _Chunk, kind: str) -> Path:
         return self.work / f"{chunk.split}-{chunk.number:05d}.{kind}"
@@ -340,14 +277,6 @@ def digest(recipe: Recipe) -> str:
         "max_positions": recipe.model.max_positions,
     }
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-
-def read_report(folder: Path) -> PrepareReport | None:
-    """The report of a complete data folder. One that cannot be read counts as absent: it is made anew."""
-    try:
-        return from_dict(PrepareReport, json.loads((folder / "report.json").read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
 
 
 class _CleanTask(NamedTuple):
@@ -375,7 +304,7 @@ def _clean(task: _CleanTask) -> int:
     pairs = list(cleaner.pairs(task.documents, dropped))
     read = sum(len(document.source) for document in task.documents)
     head = ChunkHead(task.corpus, read, len(pairs), dict(dropped))
-    _write_whole(task.path, lambda path: write_chunk(path, head, pairs))
+    write_whole(task.path, lambda path: write_chunk(path, head, pairs))
     return read
 
 
@@ -384,7 +313,7 @@ def _encode(task: _EncodeTask) -> None:
     source, target = _subwords(task.pairs.parent)
     encoder = Encoder(source, target, task.windows, task.max_positions, task.corpus)
     part = encoder.part(list(read_pairs(task.pairs)), task.repeated)
-    _write_whole(task.part, part.save)
+    write_whole(task.part, part.save)
 
 
 @lru_cache(maxsize=1)
@@ -416,36 +345,6 @@ def _chunks(
             number += 1
 
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-def _in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Iterator[Result]:
-    """Results in the order of `tasks`, which are drawn only a little ahead, so that memory stays small."""
-    if processes == 1:
-        yield from map(work, tasks)
-        return
-    # Spawned, because a fork of a process with threads (numpy has some) may hang. An interrupt is for the parent alone.
-    with ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    ) as pool:
-        running: deque[Future[Result]] = deque()
-        try:
-            for task in tasks:
-                running.append(pool.submit(work, task))
-                if len(running) > 2 * processes:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
-        except BrokenProcessPool as error:
-            raise ResourceError(
-                "a worker process died, perhaps for want of memory; run again: finished chunks are kept"
-            ) from error
-        finally:
-            for future in running:
-                future.cancel()
-
-
 def _identity(corpus: Corpus) -> dict[str, Any]:
     """A corpus by its settings and by the content of its files."""
     settings = to_dict(corpus)
@@ -469,13 +368,6 @@ def _name(corpus: Corpus) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Writes under another name and renames, so that `path` is whole or not there."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    write(temporary)
-    temporary.replace(path)
-
-
 def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:
     with path.open("wb") as file:
         np.save(file, array, allow_pickle=False)
@@ -487,7 +379,7 @@ def _machine_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise ResourceError(
                 f"{folder}: no space left; free some and run again: finished chunks are kept"
             ) from error

@@ -1,0 +1,67 @@
+"""Work spread over processes, and files that appear whole. Knows nothing of corpora."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import TypeVar
+
+from turia.errors import ResourceError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Iterator[Result]:
+    """Results in the order of `tasks`, which are drawn only a little ahead, so that memory stays small."""
+    if processes == 1:
+        yield from map(work, tasks)
+        return
+    # Spawned, because a fork of a process with threads (numpy has some) may hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=_follow_parent) as pool:
+        running: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                running.append(pool.submit(work, task))
+                if len(running) > 2 * processes:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        except BrokenProcessPool as error:
+            raise ResourceError(
+                "a worker process died, perhaps for want of memory; run again: finished work is kept"
+            ) from error
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Has `write` write under another name and renames, so that `path` is whole or not there."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _follow_parent() -> None:
+    """A worker leaves an interrupt to its parent, and ends when the parent does, however that ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

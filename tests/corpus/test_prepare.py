@@ -1,0 +1,326 @@
+"""Preparation end to end: the same bytes however it went, and nothing done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from turia.config import Corpus, Data, Filters, Model, Recipe, Windows
+from turia.config import Subwords as SubwordSettings
+from turia.corpus import prepare as module
+from turia.corpus.filters import Dropped
+from turia.corpus.prepare import digest, prepare
+from turia.corpus.report import PrepareReport, Progress, read_report
+from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards, load_subwords
+from turia.errors import ConfigError, FormatError, ResourceError
+from turia.text.normalise import clean
+
+GERMAN = clean("das haus ist groß und das auto ist klein wir gehen heute nach hause weil es regnet")
+ENGLISH = clean("the house is big and the car is small we are going home today because it is raining")
+
+
+def talk(document: int, sentences: int) -> str:
+    """Sentences of varied length, none like another."""
+    lines = []
+    for n in range(sentences):
+        words = 3 + (document + n) % 5
+        source = " ".join(GERMAN[(n + i) % len(GERMAN)] for i in range(words))
+        target = " ".join(ENGLISH[(n + i) % len(ENGLISH)] for i in range(words + 1))
+        lines.append(f"{document}\t{source.capitalize()} {document}-{n}.\t{target.capitalize()} {document}-{n}.\n")
+    return "".join(lines)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    """Small chunks, so that there are several."""
+    monkeypatch.setattr(module, "_PAIRS_A_CHUNK", 8)
+    monkeypatch.setattr(module, "_STEPS_TOLD", 1)
+    (tmp_path / "train.tsv").write_text("".join(talk(n, 5) for n in range(8)), encoding="utf-8")
+    (tmp_path / "alone.tsv").write_text(talk(20, 6), encoding="utf-8")
+    (tmp_path / "dev.tsv").write_text(talk(30, 4), encoding="utf-8")
+    data = Data(
+        folder=tmp_path / "data",
+        train=(Corpus(tmp_path / "train.tsv"), Corpus(tmp_path / "alone.tsv", context=False)),
+        dev=(Corpus(tmp_path / "dev.tsv"),),
+    )
+    return Recipe(
+        source_language="de",
+        target_language="en",
+        data=data,
+        filters=Filters(language=False),
+        subwords=SubwordSettings(vocabulary=320),
+        windows=Windows(history=10),
+        model=Model(max_positions=128),
+    )
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """sha256 of every file in the data folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def elsewhere(recipe: Recipe, folder: Path) -> Recipe:
+    return replace(recipe, data=replace(recipe.data, folder=folder))
+
+
+def run(recipe: Recipe, processes: int = 1) -> tuple[PrepareReport, list[Progress]]:
+    told: list[Progress] = []
+    return prepare(recipe, told.append, processes), told
+
+
+def words(recipe: Recipe, split: str) -> Iterator[tuple[str, str]]:
+    shards = Shards.open(recipe.data.folder / split)
+    source, target = load_subwords(recipe.data.folder)
+    for index in range(len(shards)):
+        left, right = shards.sentence(index)
+        yield " ".join(source.decode_words(left.ids)), " ".join(target.decode_words(right.ids))
+
+
+def test_text_comes_out_as_it_went_in(recipe: Recipe) -> None:
+    report, _ = run(recipe)
+    lines = (recipe.data.folder.parent / "train.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    expected = [(source.lower().rstrip("."), target) for _, source, target in rows]
+    assert list(words(recipe, "train"))[: len(rows)] == expected
+    assert len(list(words(recipe, "dev"))) == 4
+    assert [corpus.read for corpus in report.corpora] == [40, 6, 4]
+    assert report.train.sentences == 46
+    assert all(corpus.dropped == Dropped() for corpus in report.corpora)
+
+
+def test_gamma_is_target_words_over_source_words(recipe: Recipe) -> None:
+    report, _ = run(recipe)
+    pairs = list(words(recipe, "train"))
+    source, target = (sum(len(pair[side].split()) for pair in pairs) for side in (0, 1))
+    assert report.gamma == round(target / source, 4) > 1
+    for split in ("train", "dev"):
+        assert Shards.open(recipe.data.folder / split).meta.gamma == report.gamma
+
+
+def test_windows_are_whole_documents_in_order(recipe: Recipe) -> None:
+    """Every sentence of the talks lies in one window; talks open and close; the corpus without context has none."""
+    run(recipe)
+    samples = Shards.open(recipe.data.folder / "train").samples.tolist()
+    windows = [row for row in samples if row[2] & WINDOW]
+    singles = [row for row in samples if not row[2] & WINDOW]
+    assert [i for first, count, _ in windows for i in range(first, first + count)] == list(range(40))
+    assert sorted(first for first, _, flags in windows if flags & OPENS) == [5 * n for n in range(8)]
+    assert sorted(first + count for first, count, flags in windows if flags & CLOSES) == [5 * n + 5 for n in range(8)]
+    assert [first for first, count, _ in singles] == list(range(46))
+    assert all(flags == OPENS | CLOSES for first, _, flags in singles if first >= 40)
+
+
+def test_two_processes_give_the_bytes_of_one(recipe: Recipe, tmp_path: Path) -> None:
+    run(recipe)
+    other = elsewhere(recipe, tmp_path / "other")
+    run(other, processes=2)
+    assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "other")
+
+
+class InterruptedHereError(Exception):
+    """Stands for whatever stops a preparation."""
+
+
+def stop_at(stage: str, done: int) -> Callable[[Progress], None]:
+    def stop(progress: Progress) -> None:
+        if (progress.stage, progress.done) == (stage, done):
+            raise InterruptedHereError
+
+    return stop
+
+
+@pytest.mark.parametrize(("stage", "done"), [("clean", 1), ("clean", 6), ("learn", 5), ("encode", 1), ("encode", 6)])
+def test_an_interrupted_preparation_goes_on(recipe: Recipe, tmp_path: Path, stage: str, done: int) -> None:
+    whole = elsewhere(recipe, tmp_path / "whole")
+    run(whole)
+    with pytest.raises(InterruptedHereError):
+        prepare(recipe, stop_at(stage, done), processes=1)
+    (work,) = recipe.data.folder.glob("work-*")
+    finished = {path: path.stat().st_mtime_ns for path in work.glob("*-0*")}
+    assert len(finished) >= done
+    assert not (recipe.data.folder / "report.json").exists()
+    told: list[Progress] = []
+    left: dict[Path, int] = {}
+
+    def look(progress: Progress) -> None:
+        told.append(progress)
+        left.update({path: path.stat().st_mtime_ns for path in finished if path.exists()})
+
+    prepare(recipe, look, processes=1)
+    assert left == finished
+    assert told[0].note.startswith("going on with an interrupted preparation")
+    assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
+
+
+def test_killed_while_joining_it_goes_on(recipe: Recipe, tmp_path: Path) -> None:
+    """The worst moment: `train/` is in place, `dev/` is half written, `report.json` is not there."""
+    whole = elsewhere(recipe, tmp_path / "whole")
+    run(whole)
+    with pytest.raises(InterruptedHereError):
+        prepare(recipe, stop_at("encode", 6), processes=1)
+    (work,) = recipe.data.folder.glob("work-*")
+    shutil.copytree(tmp_path / "whole" / "train", recipe.data.folder / "train")
+    (work / "dev").mkdir()
+    (work / "dev" / "samples.npy").write_bytes(b"half")
+    run(recipe)
+    assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
+
+
+def test_the_same_recipe_again_has_nothing_to_do(recipe: Recipe) -> None:
+    first, _ = run(recipe)
+    before = {path: path.stat().st_mtime_ns for path in recipe.data.folder.rglob("*")}
+    second, told = run(recipe)
+    assert second == first
+    assert [progress.note for progress in told] == [f"{recipe.data.folder} is up to date: nothing to do"]
+    assert {path: path.stat().st_mtime_ns for path in recipe.data.folder.rglob("*")} == before
+
+
+def test_a_changed_recipe_is_prepared_anew(recipe: Recipe) -> None:
+    run(recipe)
+    before = fingerprint(recipe.data.folder)
+    _, told = run(replace(recipe, windows=Windows(history=4)))
+    assert told[0].note.startswith("the recipe or its corpora have changed")
+    after = fingerprint(recipe.data.folder)
+    assert after["train/samples.npy"] != before["train/samples.npy"]
+    assert after["train/source.ids.npy"] == before["train/source.ids.npy"]
+
+
+def test_a_changed_corpus_is_prepared_anew(recipe: Recipe) -> None:
+    run(recipe)
+    assert recipe.data.dev[0].path is not None
+    recipe.data.dev[0].path.write_text(talk(30, 3), encoding="utf-8")
+    report, told = run(recipe)
+    assert told[0].note.startswith("the recipe or its corpora have changed")
+    assert report.dev.sentences == 3
+
+
+def test_a_folder_that_was_emptied_is_filled_again(recipe: Recipe) -> None:
+    run(recipe)
+    before = fingerprint(recipe.data.folder)
+    shutil.rmtree(recipe.data.folder / "train")
+    run(recipe)
+    assert fingerprint(recipe.data.folder) == before
+
+
+def test_what_decides_the_digest(recipe: Recipe, tmp_path: Path) -> None:
+    moved = tmp_path / "moved.tsv"
+    assert recipe.data.train[0].path is not None
+    shutil.copy(recipe.data.train[0].path, moved)
+    same = [
+        elsewhere(recipe, tmp_path / "other"),
+        replace(recipe, run=tmp_path / "run", seed=7),
+        replace(recipe, windows=replace(recipe.windows, sentences_per_window=1.0)),
+        replace(recipe, data=replace(recipe.data, train=(Corpus(moved), *recipe.data.train[1:]))),
+    ]
+    other = [
+        replace(recipe, source_language="en", target_language="de"),
+        replace(recipe, filters=replace(recipe.filters, max_words=7)),
+        replace(recipe, subwords=replace(recipe.subwords, vocabulary=321)),
+        replace(recipe, windows=replace(recipe.windows, kind="sliding")),
+        replace(recipe, model=replace(recipe.model, max_positions=64)),
+        replace(recipe, data=replace(recipe.data, train=recipe.data.train[:1])),
+    ]
+    assert {digest(changed) for changed in same} == {digest(recipe)}
+    assert len({digest(changed) for changed in other} - {digest(recipe)}) == len(other)
+
+
+def test_filters_are_for_training_alone_and_are_counted(recipe: Recipe, tmp_path: Path) -> None:
+    bad = "1\tja\tyes\n1\tja\tyes I do think so indeed\n1\t–\tno\n1\tGr\ufffdße\tgreetings\n1\tja\tyes\n"
+    for corpus in (*recipe.data.train, *recipe.data.dev):
+        assert corpus.path is not None
+        corpus.path.write_text(bad, encoding="utf-8")
+    report, _ = run(replace(recipe, filters=Filters(language=False, duplicates=1), windows=Windows(history=4)))
+    talks, alone, dev = report.corpora
+    # The pair `ja - yes` is there four times; the first stays, one is kept for windows, two are dropped.
+    assert talks.dropped == Dropped(length=1, ratio=1, unreadable=1)
+    assert (talks.sizes.sentences, talks.repeats) == (2, 1)
+    assert alone.dropped == Dropped(length=1, ratio=1, unreadable=1, duplicate=2)
+    assert alone.sizes.sentences == 0
+    assert dev.dropped == Dropped(length=1)
+    assert dev.sizes.sentences == 4
+    assert read_report(recipe.data.folder) == report
+
+
+def test_two_vocabularies(recipe: Recipe) -> None:
+    report, _ = run(replace(recipe, subwords=SubwordSettings(vocabulary=320, joint=False)))
+    source, target = load_subwords(recipe.data.folder)
+    assert source.model != target.model
+    meta = Shards.open(recipe.data.folder / "train").meta
+    assert meta.source_subwords == hashlib.sha256(source.model).hexdigest()
+    assert meta.target_subwords == hashlib.sha256(target.model).hexdigest()
+    assert len(list(words(recipe, "train"))) == report.train.sentences
+    run(recipe)
+    assert [path.name for path in recipe.data.folder.glob("*.model")] == ["subwords.model"]
+
+
+def test_without_dev_corpora_there_is_no_dev_folder(recipe: Recipe) -> None:
+    run(recipe)
+    run(replace(recipe, data=replace(recipe.data, dev=())))
+    assert not (recipe.data.folder / "dev").exists()
+
+
+def test_what_cannot_be_prepared_is_said_in_one_line(recipe: Recipe, tmp_path: Path) -> None:
+    without = replace(recipe, data=replace(recipe.data, train=()))
+    with pytest.raises(ConfigError, match=r"data\.train is empty"):
+        run(without)
+    missing = replace(recipe, data=replace(recipe.data, train=(Corpus(tmp_path / "gone.tsv"),)))
+    with pytest.raises(ConfigError, match=r"gone\.tsv: cannot read the corpus: No such file"):
+        run(missing)
+    with pytest.raises(ConfigError, match="no words to learn subwords from"):
+        run(replace(recipe, filters=replace(recipe.filters, min_words=90, max_words=99)))
+    with pytest.raises(ConfigError, match="py3langid does not know toy"):
+        run(replace(recipe, source_language="toy", filters=Filters(language=True)))
+    (tmp_path / "broken.tsv").write_text(talk(0, 3) + "no tabs\n", encoding="utf-8")
+    with pytest.raises(FormatError, match=r"broken\.tsv:4: expected 3 fields"):
+        run(replace(recipe, data=replace(recipe.data, train=(Corpus(tmp_path / "broken.tsv"),))), processes=2)
+
+
+def test_a_full_disk_is_said_in_one_line_and_work_is_kept(recipe: Recipe, tmp_path: Path) -> None:
+    """A limit on file size stands for the disk: writing past it fails as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    try:
+        with pytest.raises(ResourceError, match="no space left; free some and run again"):
+            run(recipe)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert any(recipe.data.folder.glob("work-*/train-00000.tsv"))
+    run(recipe)
+    whole = elsewhere(recipe, tmp_path / "whole")
+    run(whole)
+    assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
+
+
+def test_the_report_reads_well(recipe: Recipe) -> None:
+    report, _ = run(recipe)
+    lines = report.lines()
+    assert lines[0].endswith("train.tsv: 40 pairs read, 40 kept")
+    assert lines[-1].startswith(f"gamma {report.gamma}; ")
+    assert json.loads((recipe.data.folder / "report.json").read_text())["digest"] == digest(recipe)
+
+
+def test_dev2010_and_its_window_figures(shared: Path, tmp_path: Path) -> None:
+    """Real talks: every pair stays, windows cover each once, and no text is lost on the way."""
+    talks = Corpus(shared / "data/ted/dev2010.tsv.xz")
+    recipe = Recipe(
+        "de",
+        "en",
+        data=Data(tmp_path, (talks,), (talks,)),
+        subwords=SubwordSettings(1000),
+        filters=Filters(max_words=500),
+    )
+    report, _ = run(recipe)
+    assert report.dev.sentences == 888
+    assert report.train.sentences >= 880
+    samples = Shards.open(tmp_path / "dev").samples
+    windows = samples[(samples[:, 2] & WINDOW) > 0]
+    assert windows[:, 1].sum() == 888
+    assert ((windows[:, 2] & OPENS) > 0).sum() == ((windows[:, 2] & CLOSES) > 0).sum() == 8

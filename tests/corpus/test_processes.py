@@ -1,0 +1,73 @@
+"""Work over processes: order kept, deaths reported, nobody left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from turia.corpus.processes import in_processes, write_whole
+from turia.errors import ResourceError
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_results_keep_the_order_and_tasks_are_drawn_as_needed(processes: int) -> None:
+    drawn = []
+
+    def tasks() -> Iterator[int]:
+        for number in range(40):
+            drawn.append(number)
+            yield number
+
+    results = in_processes(abs, tasks(), processes)
+    assert next(results) == 0
+    assert len(drawn) <= 2 * processes + 1
+    assert list(results) == list(range(1, 40))
+
+
+def test_a_worker_that_dies_is_reported() -> None:
+    with pytest.raises(ResourceError, match=r"a worker process died.*run again"):
+        list(in_processes(os._exit, [3], processes=2))
+
+
+def test_an_error_of_the_work_comes_through() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        list(in_processes(int, ["1", "one"], processes=2))
+
+
+ORPHANS = """
+import os, sys, time
+from turia.corpus.processes import in_processes
+
+if __name__ == "__main__":
+    for _ in in_processes(time.sleep, [0, 0, 0, 0, 0, 0, 600, 600], processes=2):
+        print("working", flush=True)
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    """The workers hold the parent's standard output: it ends only when they have all ended."""
+    (tmp_path / "orphans.py").write_text(ORPHANS, encoding="utf-8")
+    with subprocess.Popen([sys.executable, tmp_path / "orphans.py"], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "working\n"
+        parent.kill()
+        parent.communicate(timeout=120)
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def half(temporary: Path) -> None:
+        temporary.write_text("ha")
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        write_whole(path, half)
+    assert list(tmp_path.iterdir()) == []
+    write_whole(path, lambda temporary: temporary.write_text("half"))
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("file", "half")]
