@@ -263,7 +263,7 @@ class SegmenterTraining:
     """Share of samples whose last future words are hidden, as when a stream word says nothing."""
     learning_rate: AboveZero = 1e-4
     patience: Natural = 5
-    """Epochs without a better dev macro-F1 after which the learning rate is halved."""
+    """The learning rate is halved after more than so many epochs without a better dev macro-F1."""
     decision: Literal["calibrated", "argmax"] = "calibrated"
     """The threshold with the best boundary F1 on dev, or 0.5."""
     threads: Positive | None = None

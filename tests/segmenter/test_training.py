@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from pathlib import Path
@@ -13,7 +14,7 @@ from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe,
 from turia.errors import InputError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.evaluation import evaluate, stream_of
-from turia.segmenter.training import falling_thresholds, shift_prior, train
+from turia.segmenter.training import falling_thresholds, prepare, shift_prior, train
 
 
 def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
@@ -74,3 +75,22 @@ def test_thresholds_before_the_limit_are_those_of_optimal_stopping() -> None:
     assert falling_thresholds(coin, 0.4, 0.3, 0.3) == (0.0,)
     # Where no word is likely enough, the values stop rising below the threshold.
     assert falling_thresholds(np.array([0.2]), 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.2))
+
+
+def test_prepared_texts_are_made_anew_only_when_something_changed(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "train.tsv", 1, 20)
+    corpora = (Corpus(path=tmp_path / "train.tsv"),)
+    recipe = SegmenterRecipe("de", SegmenterData(corpora, corpora))
+    folder = tmp_path / "data"
+    entries = prepare(recipe, folder).entries
+    (folder / "train.words.npy").unlink()
+    assert prepare(recipe, folder).entries == entries
+    assert not (folder / "train.words.npy").exists()
+
+    smaller = dataclasses.replace(recipe, model=SegmenterModel(vocabulary=3))
+    assert len(prepare(smaller, folder)) == 3 + 3
+    assert (folder / "train.words.npy").exists()
+    write_corpus(tmp_path / "train.tsv", 2, 30)
+    before = (folder / "finished.json").read_text()
+    prepare(smaller, folder)
+    assert (folder / "finished.json").read_text() != before

@@ -86,8 +86,13 @@ def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: No
 
 
 def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:
-    """Writes the streams `train` and `dev` in ids of a vocabulary learned on `train`."""
+    """Writes the streams `train` and `dev` in ids of a vocabulary learned on `train`, unless they are there."""
     folder.mkdir(parents=True, exist_ok=True)
+    finished, vocabulary_path = folder / "finished.json", folder / "vocabulary.txt"
+    made_from = _made_from(recipe)
+    if finished.is_file() and finished.read_text(encoding="utf-8") == made_from:
+        return Vocabulary.load(vocabulary_path)
+    finished.unlink(missing_ok=True)
     pad = max(PAST, *recipe.model.windows)
     words = word_stream(_train_texts(recipe), pad)
     if not words.ends.any():
@@ -98,7 +103,25 @@ def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:
     if not dev.ends.any():
         raise InputError(f"the dev corpora hold no sentence in {recipe.language!r}")
     dev.encode(vocabulary).save(folder, "dev")
+    vocabulary.save(vocabulary_path)
+    # Written last: an interrupted run leaves nothing that looks complete.
+    finished.write_text(made_from, encoding="utf-8")
     return vocabulary
+
+
+def _made_from(recipe: SegmenterRecipe) -> str:
+    """All that decides what `prepare` writes: the recipe's part in it, and the corpora's sizes and times."""
+    corpora = (*recipe.data.train, *recipe.data.dev)
+    paths = [path for corpus in corpora for path in (corpus.path, corpus.source) if path is not None]
+    files = {str(path): path.stat() for path in (*paths, *recipe.data.monolingual) if path.is_file()}
+    parts = {
+        "language": recipe.language,
+        "data": to_dict(recipe.data),
+        "vocabulary": recipe.model.vocabulary,
+        "windows": list(recipe.model.windows),
+        "files": {name: [status.st_size, status.st_mtime_ns] for name, status in files.items()},
+    }
+    return json.dumps(parts, indent=1)
 
 
 def _train_texts(recipe: SegmenterRecipe) -> Iterator[list[list[str]]]:
