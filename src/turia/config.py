@@ -82,7 +82,7 @@ class Filters:
     ratio_from_words: Natural = 5
     language: bool = True
     duplicates: Natural = 5
-    """How often the same pair may occur; 0 keeps all."""
+    """How often the same pair is drawn as a single sentence in an epoch; 0 sets no limit. Windows keep it."""
 
     def __post_init__(self) -> None:
         if self.min_words > self.max_words:
@@ -94,10 +94,11 @@ class Subwords:
     """SentencePiece BPE, white space as suffix."""
 
     vocabulary: Positive = 8000
+    """Pieces, at most: a small corpus has fewer. 256 of them are bytes."""
     joint: bool = True
     """One vocabulary for both languages, or one each."""
     sentences: Positive = 1_000_000
-    """At most so many lines a language are used to learn the pieces."""
+    """At most so many pairs, evenly spaced, are used to learn the pieces."""
 
 
 @dataclass(frozen=True)
