@@ -15,6 +15,7 @@ does with its own boundaries is measured online (segmenter/evaluation.py).
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,6 @@ class Report:
     """What a training run gave, by window."""
 
     folder: Path
-    epochs: int
     f1: dict[int, float]
     """Boundary F1 on dev, teacher-forced, at the decision that was exported."""
     thresholds: dict[int, float]
@@ -78,11 +78,9 @@ def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: No
     _fit(network, samples, dev, recipe, progress)
 
     progress(1.0, "exporting")
-    folder = recipe.run / "export"
     network.load_state_dict(load_file(recipe.run / "best.safetensors"))
-    export(network.eval(), vocabulary, folder)
     true_share = len(samples.splits) / len(samples.indices)
-    return _decide(folder, dev, recipe, true_share)
+    return export_and_decide(network.eval(), vocabulary, dev, recipe, true_share)
 
 
 def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:
@@ -204,24 +202,30 @@ def _threshold(probabilities: Probabilities, expected: npt.NDArray[np.bool_], de
     return best_threshold(probabilities, expected) if decision == "calibrated" else 0.5
 
 
-def _decide(folder: Path, dev: Samples, recipe: SegmenterRecipe, true_share: float) -> Report:
-    """Chooses how each exported window decides, on dev, and writes the settings that complete the folder."""
-    windows = recipe.model.windows
-    vocabulary = Vocabulary.load(folder / "segmenter-vocabulary.txt")
-    # The classifier loads with these; they are replaced below.
-    Settings(recipe.language, len(vocabulary), dict.fromkeys(windows, Decision())).save(folder)
+def export_and_decide(
+    network: Network, vocabulary: Vocabulary, dev: Samples, recipe: SegmenterRecipe, true_share: float
+) -> Report:
+    """Exports, and chooses on dev how each window decides; the folder appears when it is complete."""
+    folder, partial = recipe.run / "export", recipe.run / "export.partial"
+    for old in (partial, folder):
+        if old.exists():
+            shutil.rmtree(old)
+    export(network, vocabulary, partial)
+    # The classifiers need settings to be loaded; these are replaced below.
+    Settings(recipe.language, len(vocabulary), dict.fromkeys(network.windows, Decision())).save(partial)
     expected = dev.labels(dev.indices).astype(np.bool_)
     drawn_share = recipe.training.split_share + (1 - recipe.training.split_share) * true_share
     decisions, f1 = {}, {}
-    for window in windows:
-        probabilities = teacher_forced(Classifier(folder, window), dev)
+    for window in network.windows:
+        probabilities = teacher_forced(Classifier(partial, window), dev)
         threshold = round(_threshold(probabilities, expected, recipe.training.decision), 4)
         falling = falling_thresholds(probabilities, threshold, drawn_share, true_share)
         decisions[window] = Decision(threshold, tuple(round(value, 4) for value in falling))
         f1[window] = score(probabilities >= threshold, expected).f1
-    Settings(recipe.language, len(vocabulary), decisions).save(folder)
+    Settings(recipe.language, len(vocabulary), decisions).save(partial)
+    partial.rename(folder)
     thresholds = {window: decision.threshold for window, decision in decisions.items()}
-    return Report(folder, recipe.training.epochs, f1, thresholds)
+    return Report(folder, f1, thresholds)
 
 
 def teacher_forced(classifier: Classifier, samples: Samples) -> Probabilities:
