@@ -147,7 +147,7 @@ def test_a_bad_line_is_named(tmp_path: Path, content: bytes, message: str) -> No
 
 
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    whole = lzma.compress("".join(f"1\t{n}\t{n * n}\n" for n in range(50_000)).encode())
+    whole = lzma.compress("".join(f"1\t{n}\t{n * n}\n" for n in range(3000)).encode(), preset=0)
     (tmp_path / "a.tsv.xz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FormatError, match=r"a\.tsv\.xz:\d+: damaged archive"):
         list(read(Corpus(tmp_path / "a.tsv.xz"), "de", "en"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from turia.cli import main
 from turia.config import Corpus, Data, Filters, Model, Recipe, Windows
 from turia.config import Subwords as SubwordSettings
 from turia.corpus import prepare as module
@@ -278,6 +279,8 @@ def test_what_cannot_be_prepared_is_said_in_one_line(recipe: Recipe, tmp_path: P
         run(replace(recipe, filters=replace(recipe.filters, min_words=90, max_words=99)))
     with pytest.raises(ConfigError, match="py3langid does not know toy"):
         run(replace(recipe, source_language="toy", filters=Filters(language=True)))
+    with pytest.raises(ConfigError, match=r"no training pair is left.*positions 40"):
+        run(replace(recipe, model=Model(max_positions=3)))
     (tmp_path / "broken.tsv").write_text(talk(0, 3) + "no tabs\n", encoding="utf-8")
     with pytest.raises(FormatError, match=r"broken\.tsv:4: expected 3 fields"):
         run(replace(recipe, data=replace(recipe.data, train=(Corpus(tmp_path / "broken.tsv"),))), processes=2)
@@ -297,6 +300,46 @@ def test_a_full_disk_is_said_in_one_line_and_work_is_kept(recipe: Recipe, tmp_pa
     whole = elsewhere(recipe, tmp_path / "whole")
     run(whole)
     assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
+
+
+def test_one_folder_takes_one_preparation_at_a_time(recipe: Recipe) -> None:
+    def meanwhile(_: Progress) -> None:
+        with pytest.raises(ResourceError, match="another `turia prepare` is at work there"):
+            run(recipe)
+
+    prepare(recipe, meanwhile, processes=1)
+
+
+RECIPE = """
+source_language = "de"
+target_language = "en"
+[data]
+folder = "data"
+[[data.train]]
+path = "train.tsv"
+[filters]
+language = false
+[windows]
+history = 10
+"""
+
+
+def test_the_command(recipe: Recipe, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE, encoding="utf-8")
+    assert main(["prepare", str(path), "--processes", "1"]) == 0
+    first = capsys.readouterr()
+    assert "train.tsv: 40 pairs read, 40 kept" in first.out
+    assert main(["prepare", str(path)]) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "is up to date: nothing to do" in again.err
+    path.write_text(RECIPE.replace("train.tsv", "gone.tsv"), encoding="utf-8")
+    assert main(["prepare", str(path)]) == 2
+    failed = capsys.readouterr()
+    assert failed.err.startswith("error: ")
+    assert failed.err.count("\n") == 1
+    assert "gone.tsv: cannot read the corpus" in failed.err
 
 
 def test_the_report_reads_well(recipe: Recipe) -> None:

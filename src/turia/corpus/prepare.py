@@ -16,10 +16,12 @@ content of the corpora): the same recipe again has nothing to do, a changed one 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import shutil
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -53,9 +55,9 @@ _SPLITS: tuple[Split, Split] = ("train", "dev")
 def prepare(
     recipe: Recipe, progress: Callable[[Progress], None] | None = None, processes: int | None = None
 ) -> PrepareReport:
-    """Fills `recipe.data.folder`, or finds it filled. By default there are as many processes as usable cores."""
+    """Fills `recipe.data.folder`, or finds it filled. By default there is a process for each core."""
     tell = progress or (lambda _: None)
-    with _machine_errors(recipe.data.folder):
+    with _machine_errors(recipe.data.folder), _alone_in(recipe.data.folder):
         return _Preparation(recipe, tell, processes or os.cpu_count() or 1).run()
 
 
@@ -85,6 +87,7 @@ class _Preparation:
     def run(self) -> PrepareReport:
         report = read_report(self.folder)
         if report is not None and report.digest == self.digest:
+            shutil.rmtree(self.work, ignore_errors=True)  # killed at the very end, it would have stayed
             self.tell(Progress("done", note=f"{self.folder} is up to date: nothing to do"))
             return report
         if self.work.exists():
@@ -133,7 +136,7 @@ class _Preparation:
         training = [self.path(chunk, "tsv") for chunk in chunks if chunk.split == "train"]
         settings = self.recipe.subwords
         step = max(1, -(-sum(read_head(path).kept for path in training) // settings.sentences))
-        hashes: list[int] = []
+        hashes = array("Q")
         source: Counter[str] = Counter()
         target: Counter[str] = Counter()
         for number, path in enumerate(training, start=1):
@@ -149,7 +152,7 @@ class _Preparation:
         else:
             separate = [train_subwords(side, settings.vocabulary) for side in (source, target)]
             save_subwords(self.work, *separate)
-        repeated = repeats(np.array(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
+        repeated = repeats(np.frombuffer(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
         write_whole(done, lambda path: _save_array(path, repeated))
 
     def encode(self, chunks: Sequence[_Chunk]) -> None:
@@ -173,6 +176,10 @@ class _Preparation:
         """Stage 4. `report.json` goes first and comes last: a folder that has one is complete."""
         corpora = self.corpus_reports(chunks)
         train, dev = (sum((corpus.sizes for corpus in corpora if corpus.split == split), Sizes()) for split in _SPLITS)
+        if not train.sentences:
+            raise ConfigError(
+                "no training pair is left; each filter has dropped: " + "; ".join(c.line() for c in corpora)
+            )
         source, target = load_subwords(self.work)
         report = PrepareReport(
             digest=self.digest,
@@ -348,7 +355,7 @@ def _chunks(
 def _identity(corpus: Corpus) -> dict[str, Any]:
     """A corpus by its settings and by the content of its files."""
     settings = to_dict(corpus)
-    for key in _FILES:
+    for key in ("path", "source", "target", "documents"):
         path = getattr(corpus, key)
         if path is not None:
             try:
@@ -357,9 +364,6 @@ def _identity(corpus: Corpus) -> dict[str, Any]:
             except OSError as error:
                 raise ConfigError(f"{path}: cannot read the corpus: {error.strerror}") from error
     return settings
-
-
-_FILES = ("path", "source", "target", "documents")
 
 
 def _name(corpus: Corpus) -> str:
@@ -371,6 +375,18 @@ def _name(corpus: Corpus) -> str:
 def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:
     with path.open("wb") as file:
         np.save(file, array, allow_pickle=False)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock, which the system lets go of however the process ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResourceError(f"{folder}: another `turia prepare` is at work there; wait for it") from None
+        yield
 
 
 @contextmanager

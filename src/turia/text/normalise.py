@@ -40,9 +40,13 @@ def normalise(text: str) -> list[str]:
     return [word for raw in text.split() if (word := normalise_word(raw))]
 
 
-@lru_cache(maxsize=1 << 18)
 def normalise_word(word: str) -> str:
     """One stream word as a recogniser would give it, or the empty string. Idempotent."""
+    # Long words are rare, and remembering them would let a stream fill the memory.
+    return _normalise_short_word(word) if len(word) <= _LONGEST_REMEMBERED else _normalise_word(word)
+
+
+def _normalise_word(word: str) -> str:
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).lower())
     kept: list[str] = []
     between = ""
@@ -56,6 +60,10 @@ def normalise_word(word: str) -> str:
             kept.append(letter)
             between = ""
     return unicodedata.normalize("NFC", "".join(kept))
+
+
+_LONGEST_REMEMBERED = 64
+_normalise_short_word = lru_cache(maxsize=1 << 18)(_normalise_word)
 
 
 def clean(text: str) -> list[str]:

@@ -31,7 +31,8 @@ Flags = npt.NDArray[np.bool_]
 # The rest is spelt in bytes: a coverage of 1 would spend the vocabulary on letters seen once. ASCII is always
 # covered, so that `"` is never rare.
 _CHARACTER_COVERAGE = 0.99999
-_CACHED_WORDS = 1 << 20
+# A stream of ever new or ever longer words must not fill the memory.
+_CACHED_WORDS, _LONGEST_CACHED = 1 << 18, 64
 _SPECIAL = (PAD, UNK, *CONTROL)
 _LITERAL_SYMBOL = re.compile("|".join((*_SPECIAL, "<0x[0-9A-F]{2}>")))
 
@@ -87,7 +88,7 @@ class Subwords:
             assert word.split() == [word], f"not one word: {word!r}"
             assert WORD_END not in word, f"not a clean word: {word!r}"
             ids = tuple(self._processor.encode(word))
-            if len(self._cache) < _CACHED_WORDS:
+            if len(self._cache) < _CACHED_WORDS and len(word) <= _LONGEST_CACHED:
                 self._cache[word] = ids
         return ids
 
