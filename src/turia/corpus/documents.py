@@ -51,15 +51,11 @@ def _read_format(corpus: Corpus, source_language: str, target_language: str) -> 
     return read_xml(source, target)
 
 
-def read_tsv(
-    path: Path, columns: tuple[str, ...], source_language: str, target_language: str
-) -> Iterator[Document]:
+def read_tsv(path: Path, columns: tuple[str, ...], source_language: str, target_language: str) -> Iterator[Document]:
     """Lines of `document<TAB>column<TAB>column...`; a document is a run of lines with one id."""
     for language in (source_language, target_language):
         if language not in columns:
-            raise ConfigError(
-                f"{path}: no column {language!r} among {', '.join(columns)}; set `columns` of the corpus"
-            )
+            raise ConfigError(f"{path}: no column {language!r} among {', '.join(columns)}; set `columns` of the corpus")
     source_column, target_column = (1 + columns.index(name) for name in (source_language, target_language))
 
     def rows() -> Iterator[tuple[str, str, str]]:
@@ -100,9 +96,7 @@ def read_xml(source: Path, target: Path) -> Iterator[Document]:
             short, other = (source, target) if left is None else (target, source)
             raise FormatError(f"has {number - 1} documents, but {other.name} has more", short)
         if left.id != right.id:
-            raise FormatError(
-                f"document {right.id!r}, where {source.name} has {left.id!r}", target, right.line
-            )
+            raise FormatError(f"document {right.id!r}, where {source.name} has {left.id!r}", target, right.line)
         if len(left.sentences) != len(right.sentences):
             raise FormatError(
                 f"document {right.id!r} has {len(right.sentences)} sentences, "
@@ -140,9 +134,7 @@ def _xml_side(path: Path) -> Iterator[_Side]:
 
 def _segments(path: Path) -> Iterator[_Side]:
     """`<seg>` elements. Files in the wild are broken here and there; nothing is loaded from outside."""
-    parser = etree.XMLParser(
-        recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     with _open(path) as file:
         content = file.read()
     # What looks like no entity is an ampersand; recovery alone would drop it.
@@ -213,9 +205,7 @@ def _in_step(paths: tuple[Path, ...]) -> Iterator[tuple[str, ...]]:
     for number, lines in enumerate(zip_longest(*map(_lines, paths)), start=1):
         if None in lines:
             longer = paths[next(i for i, line in enumerate(lines) if line is not None)]
-            raise FormatError(
-                f"ends before line {number}, but {longer.name} goes on", paths[lines.index(None)], number
-            )
+            raise FormatError(f"ends before line {number}, but {longer.name} goes on", paths[lines.index(None)], number)
         yield tuple(text.strip() for _, text in lines)
 
 

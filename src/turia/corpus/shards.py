@@ -108,18 +108,14 @@ class Part:
     target: PartSide
 
     def save(self, path: Path) -> None:
-        arrays = {
-            f"{side}.{key}": array for side in _SIDES for key, array in vars(getattr(self, side)).items()
-        }
+        arrays = {f"{side}.{key}": array for side in _SIDES for key, array in vars(getattr(self, side)).items()}
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, samples=self.samples, **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Part:
         with np.load(path, allow_pickle=False) as file:
-            sides = [
-                PartSide(*(file[f"{side}.{key}"] for key in ("ids", "pieces", "words"))) for side in _SIDES
-            ]
+            sides = [PartSide(*(file[f"{side}.{key}"] for key in ("ids", "pieces", "words"))) for side in _SIDES]
             return cls(file["samples"], *sides)
 
 
@@ -303,9 +299,7 @@ class _ArrayFile:
 class _SideWriter:
     """Fills the four arrays of one side, part by part."""
 
-    def __init__(
-        self, ids: _ArrayFile, offsets: _ArrayFile, pieces: _ArrayFile, word_offsets: _ArrayFile
-    ) -> None:
+    def __init__(self, ids: _ArrayFile, offsets: _ArrayFile, pieces: _ArrayFile, word_offsets: _ArrayFile) -> None:
         self._ids, self._offsets, self._pieces, self._word_offsets = ids, offsets, pieces, word_offsets
         self._last_piece = self._last_word = 0
         for array in (offsets, word_offsets):

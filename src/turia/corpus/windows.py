@@ -68,11 +68,7 @@ def consecutive(pairs: Sequence[Lengths], history: int, max_positions: int) -> l
     while first < len(pairs):
         last = first
         source, target = pairs[first].source_words, pairs[first].target_words
-        while (
-            last + 1 < len(pairs)
-            and max(source, target) <= history
-            and fits(pairs[first : last + 2], max_positions)
-        ):
+        while last + 1 < len(pairs) and max(source, target) <= history and fits(pairs[first : last + 2], max_positions):
             last += 1
             source += pairs[last].source_words
             target += pairs[last].target_words
