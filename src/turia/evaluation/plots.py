@@ -178,7 +178,7 @@ def _finish(figure: Figure, drawn: Sequence[_Drawn], bounds: Sequence[Bound]) ->
 
 
 def _label_points(drawn: _Drawn, bounds: Sequence[Bound]) -> None:
-    """Writes each point's k at the first place that is free, or at the one that covers least. All in pixels."""
+    """Writes each point's k at the place that hides least. All in pixels."""
     axes = drawn.axes
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -213,8 +213,12 @@ def _label_points(drawn: _Drawn, bounds: Sequence[Bound]) -> None:
             )
             box = label.get_window_extent().padded(pixels).extents
             boxes = [box + pixels * np.array(place * 2) for place in LABEL_PLACES]
-            hidden = [_hidden(box, np.array(taken), lines, inside) for box in boxes]
-            best = hidden.index(min(hidden))
+            # A label far from its point is as hard to read as one that a line crosses.
+            costs = [
+                _hidden(box, np.array(taken), lines, inside) + float(np.hypot(*place)) / 3
+                for box, place in zip(boxes, LABEL_PLACES, strict=True)
+            ]
+            best = costs.index(min(costs))
             label.set_position(LABEL_PLACES[best])
             taken.append(boxes[best])
 

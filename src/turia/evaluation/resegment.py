@@ -15,8 +15,8 @@ Many cuts cost the same, and latency depends on which is taken, so ties have rul
 Rule 2 alone comes within 0.13 of AL of the published figures, both together within 0.08.
 
 How: rapidfuzz finds one optimal alignment of the whole stream. The tie rules need the costs of its neighbours too;
-they are computed in a narrow band around it, so time and memory grow with the stream and not with its square. The
-band holds an optimal alignment, so that the result is optimal; it can only hide ties that lie further away than
+they are computed in a narrow band around it, so that nothing but rapidfuzz's own search, which takes 64 cells at a
+time, grows faster than the stream. The band holds an optimal alignment, so that the result is optimal; it can only hide ties that lie further away than
 `HALF_WIDTH` pieces, and none of the published outputs has one beyond 32.
 
 Letters: I reference pieces, J hypothesis pieces, N sentences. Row i, column j of the table is the least cost of
