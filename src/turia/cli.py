@@ -171,6 +171,29 @@ def prepare(
         print(line)
 
 
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe, prepared before.")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run's checkpoints are deleted.")] = False,
+) -> None:
+    """Train a model. Goes on from the run folder's newest checkpoint, if there is one."""
+    from turia.config import Recipe, load_toml
+    from turia.console import Display
+    from turia.training.loop import Status
+    from turia.training.loop import train as learn
+
+    with Display("train") as display:
+
+        def show(news: Status | str) -> None:
+            if isinstance(news, str):
+                display.say(news)
+            else:
+                display.update(news.share, news.line())
+
+        folder = learn(load_toml(Recipe, recipe), show, fresh)
+    print(folder)
+
+
 segmenter = typer.Typer(help="The stream segmenter: where sentences end.", no_args_is_help=True)
 app.add_typer(segmenter, name="segmenter")
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from turia.model.checkpoint import load_json, load_tensors, load_weights, save_c
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.training import schedule
+from turia.training.curves import draw_curves
 from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
@@ -45,6 +47,11 @@ class Status:
     tokens_per_second: float
     seconds_left: float | None
 
+    def line(self) -> str:
+        """For people."""
+        left = "" if self.seconds_left is None else f", {timedelta(seconds=round(self.seconds_left))} left"
+        return f"step {self.step}, loss {self.loss:.3f}, {self.tokens_per_second:.0f} tokens/s{left}"
+
 
 Report = Callable[[Status | str], None]
 
@@ -60,11 +67,12 @@ class Trainer:
         if peers.leads:
             self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        source_subwords, self.subwords = load_subwords(recipe.data.folder)
+        self.subwords = load_subwords(recipe.data.folder)
         self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma)
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
         torch.manual_seed(recipe.seed)
-        shape = shape_of(recipe.model, len(source_subwords), len(self.subwords), recipe.subwords.joint)
+        source, target = self.subwords
+        shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
@@ -271,6 +279,7 @@ class Trainer:
                 self.recipe.validation,
             )
             self.run.log(step=progress.step, seconds=round(progress.seconds, 1), **figures)
+            draw_curves(self.run.read_log(), self.run.path / "curves.png")
             self.report(", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
         better = figures and (progress.best is None or figures["dev_loss"] < progress.best)
         if better:
@@ -299,10 +308,13 @@ class Trainer:
         return context
 
 
-def train(recipe: Recipe, report: Report) -> Path:
-    """Trains `recipe` to its planned end and returns the run folder."""
+def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
+    """Trains `recipe` to its planned end and returns the run folder; `fresh` forgets what is there."""
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
     with ranks() as peers:
+        if fresh and peers.leads:
+            RunFolder(recipe.run).remove()
+        peers.wait()
         Trainer(recipe, peers, report if peers.leads else lambda _: None).go()
     return recipe.run

@@ -78,6 +78,12 @@ class RunFolder:
                     f"{self.path} was trained with another {part}; choose another run folder, or --fresh to start over"
                 )
 
+    def remove(self) -> None:
+        """Deletes what a run has written here; other files stay."""
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+        for name in ("recipe.json", "data.json", "best.json", "metrics.jsonl", "curves.png"):
+            (self.path / name).unlink(missing_ok=True)
+
     def recipe(self) -> Recipe:
         return from_dict(Recipe, load_json(self.path / "recipe.json"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 import sacrebleu
@@ -10,10 +11,15 @@ import torch
 from turia.config import Validation
 from turia.corpus.batches import in_order
 from turia.corpus.shards import CLOSES, WINDOW, Shards
+from turia.engine.model import Model, make_model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
 from turia.model.transformer import Transformer
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Write
 from turia.text.layout import Sentence
 from turia.text.subwords import Subwords
-from turia.training.decoding import DevTranslator
+from turia.training.backend import TorchBackend
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits
 
@@ -46,24 +52,46 @@ def documents(dev: Shards, sentences: int) -> list[list[tuple[Sentence, Sentence
     return [document for document in found if document]
 
 
-def dev_bleu(
-    model: Transformer, dev: Shards, subwords: Subwords, policy: Policy, history: int, k: int, sentences: int
-) -> float:
-    """BLEU of greedy streaming decoding with the reference segmentation."""
-    model.eval()
-    translator = DevTranslator(model, subwords, policy, history)
+def translate(model: Model, document: Sequence[Sequence[str]], k: int, history: int) -> list[list[str]]:
+    """The words of each sentence's translation, by the engine, with the sentence ends given."""
+    segmenter = GivenSegmenter([len(words) for words in document])
+    stream = Stream(model, segmenter, Settings(k=k, gamma=model.gamma, history=history))
+    records = [record for words in document for word in words for record in stream.push(word)] + stream.flush()
+    translations: list[list[str]] = [[] for _ in document]
+    for record in records:
+        if isinstance(record, Write):
+            translations[record.sentence].append(record.word)
+    return translations
+
+
+def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) -> float:
+    """BLEU of greedy streaming translation with the reference segmentation."""
     hypotheses, references = [], []
     for document in documents(dev, sentences):
-        for words in translator.translate([pair[0] for pair in document], k):
-            hypotheses.append(" ".join(words))
-        references += [" ".join(subwords.decode_words(pair[1].ids)) for pair in document]
+        source = [model.source_subwords.decode_words(pair[0].ids) for pair in document]
+        hypotheses += [" ".join(words) for words in translate(model, source, k, history)]
+        references += [" ".join(model.target_subwords.decode_words(pair[1].ids)) for pair in document]
     return float(sacrebleu.corpus_bleu(hypotheses, [references]).score)
+
+
+def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy: Policy, history: int) -> Model:
+    """The model being trained, as the engine sees it."""
+    return make_model(
+        "training",
+        TorchBackend(model),
+        *subwords,
+        encoder=policy.encoder,
+        anchor=policy.anchor,
+        gamma=policy.gamma,
+        history=history,
+        max_positions=model.shape.max_positions,
+    )
 
 
 def validate(
     model: Transformer,
     dev: Shards,
-    subwords: Subwords,
+    subwords: tuple[Subwords, Subwords],
     policy: Policy,
     history: int,
     validation: Validation,
@@ -78,8 +106,8 @@ def validate(
         k = validation.k[-1]
         figures[f"dev_loss_single_k{k}"] = dev_loss(model, dev, policy, False, k, validation.batches)
     if validation.bleu_sentences:
+        engine = engine_model(model, subwords, policy, history)
         for k in validation.bleu_k:
             for h in sorted({0, history}):
-                score = dev_bleu(model, dev, subwords, policy, h, k, validation.bleu_sentences)
-                figures[f"bleu_k{k}_h{h}"] = score
+                figures[f"bleu_k{k}_h{h}"] = dev_bleu(engine, dev, h, k, validation.bleu_sentences)
     return figures

@@ -1,0 +1,111 @@
+"""What is run is what was trained (METHOD section 7: "the best test of all").
+
+The engine, fed the reference, must see at every row the scores of one teacher-forced pass with the training masks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.engine.fakes import subwords
+from turia.config import Encoder
+from turia.config import Model as ModelConfig
+from turia.engine.model import Model, run_steps
+from turia.engine.search import Writer
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.engine.window import Growing
+from turia.model.masks import cross_limit, encoder_reach
+from turia.model.presets import shape_of
+from turia.model.transformer import Transformer
+from turia.policy.waitk import may_write
+from turia.segmenter.online import GivenSegmenter
+from turia.text.layout import Sentence, lay_out, target_rows
+from turia.text.symbols import BRK_ID, END_ID, SEP_ID
+from turia.training.multik import Policy
+from turia.training.validation import engine_model
+
+
+def random_transformer(encoder: Encoder, seed: int = 5) -> Transformer:
+    torch.manual_seed(seed)
+    config = ModelConfig(preset="tiny", encoder=encoder, max_positions=256)
+    model = Transformer(shape_of(config, len(subwords()), len(subwords()), True)).eval()
+    with torch.no_grad():
+        # Sharper than a new model, so that rows differ; closing symbols likely enough to end sentences.
+        for parameter in model.parameters():
+            parameter.mul_(1.6)
+        model.target_embedding.weight[[SEP_ID, BRK_ID, END_ID]] *= 1.5
+    return model
+
+
+def sentence(words: list[str]) -> Sentence:
+    growing = Growing()
+    for word in words:
+        growing.add(subwords().encode_word(word))
+    return growing.sentence()
+
+
+SOURCE = [["ka", "leta", "miso", "no"], ["punde", "ra", "kaso", "lenx", "mi", "nota"], ["ta", "leso"]]
+TARGET = [["raso", "kata", "no"], ["mi", "lenx", "punde", "kanoso", "ra"], ["nota", "ka", "leso", "mi"]]
+
+
+class Fed(Writer):
+    """A writer that is told what to write, and remembers the scores of each piece."""
+
+    def feed(self, word: str) -> Any:
+        pieces = subwords().encode_word(word)
+        rows = []
+        for count in range(len(pieces)):
+            _, logits, now = yield from self._scores(list(pieces[:count]))
+            rows.append(logits)
+            self.row_limits.append(now)
+        self.target.add(pieces)
+        return rows
+
+    def feed_end(self) -> Any:
+        _, logits, _ = yield from self._scores([])
+        return [logits]
+
+
+def run(steps: Any, model: Model) -> Any:
+    return run_steps(steps, model.backend)
+
+
+@pytest.mark.parametrize("encoder", ["pbe", "unidirectional"])
+@pytest.mark.parametrize(("k", "gamma"), [(1, 1.0), (2, 0.8), (3, 1.24), (20, 1.0)])
+def test_fed_the_reference_every_row_scores_as_in_training(encoder: Encoder, k: int, gamma: float) -> None:
+    transformer = random_transformer(encoder)
+    model = engine_model(transformer, (subwords(), subwords()), Policy(encoder, "sentence", gamma), history=60)
+    source, target = [sentence(words) for words in SOURCE], [sentence(words) for words in TARGET]
+
+    # One teacher-forced pass over the window of all three sentences.
+    window, written = lay_out(source, True, END_ID), lay_out(target, True, END_ID)
+    rows = target_rows(target)
+    reach = encoder_reach(window, k, encoder, "sentence")
+    limit = cross_limit(window, rows, k, gamma, "sentence")
+    with torch.no_grad():
+        states = transformer(*(torch.from_numpy(a)[None] for a in (window.ids, reach, written.ids[:-1], limit)))
+        expected = transformer.logits(states[0]).numpy()
+
+    # The engine: three sentences one after the other, word by word, with caches.
+    stream = Stream(model, GivenSegmenter([len(words) for words in SOURCE]), Settings(k=k, gamma=gamma))
+    found = []
+    for n, (said, wanted) in enumerate(zip(SOURCE, TARGET, strict=True)):
+        writer = Fed(model, stream.settings, stream._history)
+        fed = 0
+        for number, word in enumerate(said, start=1):
+            writer.source.add(subwords().encode_word(word))
+            closed = number == len(said)
+            # In the middle of a window training closes a sentence with <SEP>; what is compared must too.
+            writer.closing = (END_ID if n == 2 else SEP_ID) if closed else None
+            while fed < len(wanted) and may_write(fed + 1, k, number, closed, gamma):
+                found += run(writer.feed(wanted[fed]), model)
+                fed += 1
+        found += run(writer.feed_end(), model)
+        stream._history.add(writer.source, writer.target)
+    assert len(found) == len(expected)
+    np.testing.assert_allclose(np.array(found), expected, atol=2e-4)
