@@ -181,6 +181,24 @@ def test_a_stream_that_leaves_out_more_than_the_band_is_wide() -> None:
     assert segments == [*SENTENCES[:20], *[[]] * 20, *SENTENCES[40:]]
 
 
+def test_much_left_out_between_words_of_several_pieces() -> None:
+    """The edge of the band lies inside one word for sentences on end."""
+    sentences = [[f"s{n}-x{m}-y" for m in range(7)] for n in range(60)]
+    words = [word for sentence in sentences[:20] + sentences[40:] for word in sentence]
+    for start in range(5):
+        segments = resegment(words[start:], [" ".join(sentence) for sentence in sentences])
+        assert segments == [sentences[0][start:], *sentences[1:20], *[[]] * 20, *sentences[40:]]
+
+
+def test_many_empty_references_on_end() -> None:
+    """The edge of the band lies inside one word all along."""
+    before, after = ([f"{part}-x{m}-y" for m in range(HALF_WIDTH)] for part in "ab")
+    references = [" ".join(before), *[""] * 30, " ".join(after)]
+    for start in range(5):
+        segments = resegment([*before[start:], *after], references)
+        assert segments == [before[start:], *[[]] * 30, after]
+
+
 def test_ends_never_step_back() -> None:
     words = ["b", "a", "c", "b", "a"]
     ends = sentence_ends(words, ["a b", "c", "b b", "a"])

@@ -25,6 +25,16 @@ from turia.evaluation.resegment import NAME as RESEGMENTER
 from turia.evaluation.resegment import resegment
 from turia.evaluation.units import plain_lines, unit_counts
 
+TRACED = {
+    "model": "model",
+    "k": "k",
+    "w": "window",
+    "h": "history",
+    "gamma": "gamma",
+    "rounding": "rounding",
+}
+"""Names in the signature, and the settings of a trace that they come from."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -164,14 +174,3 @@ def _signature(streams: Sequence[StreamLog], options: Options) -> str:
             parts[name] = ",".join(sorted(values))
     parts["turia"] = __version__
     return "|".join(f"{name}:{value}" for name, value in parts.items())
-
-
-TRACED = {
-    "model": "model",
-    "k": "k",
-    "w": "window",
-    "h": "history",
-    "gamma": "gamma",
-    "rounding": "rounding",
-}
-"""Names in the signature, and the settings of a trace that they come from."""

@@ -16,8 +16,8 @@ Rule 2 alone comes within 0.13 of AL of the published figures, both together wit
 
 How: rapidfuzz finds one optimal alignment of the whole stream. The tie rules need the costs of its neighbours too;
 they are computed in a narrow band around it, so that nothing but rapidfuzz's own search, which takes 64 cells at a
-time, grows faster than the stream. The band holds an optimal alignment, so that the result is optimal; it can only hide ties that lie further away than
-`HALF_WIDTH` pieces, and none of the published outputs has one beyond 32.
+time, grows faster than the stream. The band holds an optimal alignment, so that the result is optimal; it can only
+hide ties that lie further away than `HALF_WIDTH` pieces: published outputs come out the same from 32 to 512.
 
 Letters: I reference pieces, J hypothesis pieces, N sentences. Row i, column j of the table is the least cost of
 aligning the first i reference pieces with the first j hypothesis pieces.
@@ -146,6 +146,8 @@ def _fill(sentences: list[list[int]], hypothesis: list[int], cut_costs: Costs) -
             start = np.zeros(high - low + 1, dtype=np.int64)
         else:
             start = rows[-1][-1].costs[1 : high - low + 2] + cut_costs[low : high + 1]
+            # Sentences without pieces follow each other with nothing between: FAR must not pile up.
+            np.minimum(start, FAR, out=start)
         own = [_row(low, high, last[min(row_number + 1, len(last) - 1)], start)]
         for piece in sentence:
             row_number += 1
