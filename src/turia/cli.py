@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -91,6 +91,41 @@ def options(
 
 
 Files = list[Path] | None
+
+
+@app.command()
+def translate(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Words; without it, standard input.")] = None,
+    model: Annotated[str, typer.Option(help="A model's name or folder.")] = "de-en",
+    k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
+    gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
+    window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
+    history: Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")] = None,
+    output: Annotated[
+        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
+    ] = "text",
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the speculative beam; 1 is greedy.")] = 1,
+    rounding: Annotated[
+        Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
+    ] = "floor",
+    encoding: Annotated[
+        Literal["incremental", "full"], typer.Option(help="Keep encoder states, or encode anew.")
+    ] = "incremental",
+    punctuation: Annotated[
+        bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
+    ] = False,
+) -> None:
+    """Translate a stream of words, each word the moment it is decided."""
+    from turia.engine.translator import Translator
+    from turia.interop.translate import run
+
+    stream = Translator.load(model).stream(
+        k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
+        punctuation=punctuation,
+    )  # fmt: skip
+    if run(stream, file, output, trace):
+        raise KeyboardInterrupt
 
 
 @app.command()

@@ -1,0 +1,118 @@
+"""A loaded model, from which streams are begun: the public API's first word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from turia.engine.model import Model, make_model
+from turia.engine.settings import Encoding, Settings
+from turia.engine.stream import Stream
+from turia.errors import InputError, ModelError
+from turia.policy.waitk import Rounding
+from turia.runtime.folder import ModelConfig, load_folder
+from turia.runtime.session import CPU, Runtime
+from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter
+from turia.segmenter.online import MAX_WORDS, Reason, Segmenter
+from turia.segmenter.punctuation import PunctuationSegmenter
+
+PACKAGED = Path(__file__).parents[1] / "models"
+
+
+def packaged_models() -> list[str]:
+    """Names of the models that came with the package."""
+    return sorted(path.parent.name for path in PACKAGED.glob("*/config.json"))
+
+
+def find_model(model: str | Path) -> Path:
+    """The folder of a packaged model by its name, or the folder itself."""
+    packaged = PACKAGED / str(model)
+    if str(model) in packaged_models():
+        return packaged
+    if Path(model).is_dir():
+        return Path(model)
+    known = ", ".join(packaged_models()) or "none"
+    raise ModelError(f"no model {str(model)!r}: it is no folder, and the models in this package are: {known}")
+
+
+class Translator:
+    """Begins streams of one model. Streams share its weights and are otherwise independent."""
+
+    def __init__(self, folder: Path, config: ModelConfig, model: Model) -> None:
+        self.folder, self.config, self.model = folder, config, model
+        self._classifiers: dict[int, Classifier] = {}
+
+    @classmethod
+    def load(cls, model: str | Path = "de-en", *, threads: int = 1, providers: Sequence[str] = CPU) -> Translator:
+        """The model of a name (`turia models` lists them) or a folder, checked before use."""
+        folder = load_folder(find_model(model))
+        config, shape = folder.config, folder.config.shape
+        name = f"{config.source_language}-{config.target_language}"
+        loaded = make_model(
+            name,
+            Runtime(folder, threads, providers),
+            folder.source_subwords,
+            folder.target_subwords,
+            encoder=shape.encoder,
+            anchor=shape.anchor,
+            gamma=config.gamma,
+            history=config.history,
+            max_positions=shape.max_positions,
+        )
+        return cls(folder.path, config, loaded)
+
+    def stream(
+        self,
+        *,
+        k: int = 4,
+        gamma: float | None = None,
+        window: int = 2,
+        history: int | None = None,
+        rounding: Rounding = "floor",
+        encoding: Encoding = "incremental",
+        recompute: bool = False,
+        beam: int = 1,
+        punctuation: bool = False,
+        max_words: int = MAX_WORDS,
+        segmenter: Segmenter | None = None,
+    ) -> Stream:
+        """A new stream.
+
+        `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
+        looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours.
+        """
+        settings = Settings(
+            k=k,
+            gamma=self.model.gamma if gamma is None else gamma,
+            history=self.model.history if history is None else history,
+            rounding=rounding,
+            encoding=encoding,
+            recompute=recompute,
+            beam=beam,
+        )
+        if segmenter is None:
+            segmenter = self._segmenter(window, punctuation, max_words)
+        return Stream(self.model, segmenter, settings)
+
+    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
+        """A stream that goes on where `stream.state()` was taken, with the same words."""
+        if segmenter is None:
+            try:
+                saved = state["segmenter"]
+                kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(f"not the state of a stream: {error!r}") from error
+            if kind is Reason.GIVEN:
+                raise InputError("the stream had given sentence ends; give the segmenter again")
+            segmenter = self._segmenter(window, kind is Reason.PUNCTUATION, max_words)
+        return Stream.restore(self.model, segmenter, state)
+
+    def _segmenter(self, window: int, punctuation: bool, max_words: int) -> Segmenter:
+        if punctuation:
+            return PunctuationSegmenter(self.config.source_language, window, max_words)
+        if not (self.folder / SETTINGS_FILE).exists():
+            raise ModelError(f"{self.folder}: the model has no segmenter; use --punctuation, or give sentence ends")
+        if window not in self._classifiers:
+            self._classifiers[window] = Classifier(self.folder, window)
+        return ClassifierSegmenter(self._classifiers[window], max_words)

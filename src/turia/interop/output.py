@@ -1,0 +1,68 @@
+"""What `turia translate` prints: text, JSON lines, or subtitles. Each is given records with their times."""
+
+from __future__ import annotations
+
+from typing import Literal, TextIO
+
+from turia.interop.subtitles import Cue, CueMaker, Format, format_cue, header
+from turia.stream.trace import End, Record, SentenceEnd, Write, header_line, record_line
+
+OutputFormat = Literal["text", "jsonl", "srt", "vtt"]
+
+
+class TextOutput:
+    """Words as they come, a sentence a line."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self._begun = False
+
+    def write(self, record: Record) -> None:
+        if isinstance(record, Write):
+            self.file.write(f" {record.word}" if self._begun else record.word)
+            self._begun = True
+        elif isinstance(record, SentenceEnd | End) and self._begun:
+            self.file.write("\n")
+            self._begun = False
+
+
+class JsonOutput:
+    """The trace itself."""
+
+    def __init__(self, file: TextIO, settings: dict[str, object]) -> None:
+        self.file = file
+        self.file.write(header_line(settings) + "\n")
+
+    def write(self, record: Record) -> None:
+        self.file.write(record_line(record) + "\n")
+
+
+class SubtitleOutput:
+    """Cues, each when it is complete."""
+
+    def __init__(self, file: TextIO, kind: Format) -> None:
+        self.file, self.kind = file, kind
+        self._cues = CueMaker()
+        self._number = 0
+        self.file.write(header(kind))
+
+    def write(self, record: Record) -> None:
+        if isinstance(record, Write):
+            self._put(self._cues.push(record.word, record.ms or 0.0))
+        elif isinstance(record, SentenceEnd | End):
+            self._put(self._cues.end_sentence())
+
+    def _put(self, cues: list[Cue]) -> None:
+        for cue in cues:
+            self._number += 1
+            self.file.write(format_cue(cue, self._number, self.kind))
+
+
+Output = TextOutput | JsonOutput | SubtitleOutput
+
+
+def output(kind: OutputFormat, file: TextIO, settings: dict[str, object]) -> Output:
+    """The writer of a format."""
+    if kind == "text":
+        return TextOutput(file)
+    return JsonOutput(file, settings) if kind == "jsonl" else SubtitleOutput(file, kind)

@@ -1,0 +1,107 @@
+"""Subtitles, written while the speech goes on: SRT and WebVTT, by pysubs2.
+
+A cue has at most two lines of 42 characters. It is closed when it is full, when a sentence ends, or when its first word
+has been up for long enough; it stays at least as long as it takes to read, unless the next one must take its place.
+`-->` and tags in the text are escaped, so that no word can be read as part of the format.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Literal
+
+import pysubs2
+from pysubs2.formats.subrip import SubripFormat
+from pysubs2.formats.webvtt import WebVTTFormat
+
+Format = Literal["srt", "vtt"]
+LINE, LINES = 42, 2
+CHARACTERS_A_SECOND = 17
+LONGEST_MS, SHORTEST_MS = 6000.0, 1000.0
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A text on the screen, from and until, in milliseconds since the stream began."""
+
+    text: str
+    start: float
+    end: float
+
+
+class CueMaker:
+    """Words with times in, cues out."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._start = 0.0
+        self._last = 0.0
+        self._free_from = 0.0
+        """Until then the last cue is on the screen."""
+
+    def push(self, word: str, ms: float) -> list[Cue]:
+        """A word written at `ms`; the cues that are thereby complete."""
+        cues = []
+        if self._words and (not fits([*self._words, word]) or ms - self._start > LONGEST_MS):
+            cues = self._close(until=ms)
+        if not self._words:
+            self._start = max(ms, self._free_from)
+        self._words.append(word)
+        self._last = max(ms, self._last)
+        return cues
+
+    def end_sentence(self) -> list[Cue]:
+        """The sentence is over; so is its cue."""
+        return self._close(until=None)
+
+    def _close(self, until: float | None) -> list[Cue]:
+        if not self._words:
+            return []
+        text = "\n".join(wrap(self._words))
+        read_by = self._start + max(SHORTEST_MS, 1000 * len(text) / CHARACTERS_A_SECOND)
+        end = max(read_by, self._last + SHORTEST_MS / 2)
+        if until is not None:
+            end = min(end, max(until, self._start + SHORTEST_MS))
+        self._words, self._free_from = [], end
+        return [Cue(text, self._start, end)]
+
+
+def wrap(words: list[str]) -> list[str]:
+    """Lines of at most 42 characters; a longer word is broken."""
+    return textwrap.wrap(" ".join(words), LINE, break_on_hyphens=False)
+
+
+def fits(words: list[str]) -> bool:
+    return len(wrap(words)) <= LINES
+
+
+def header(kind: Format) -> str:
+    """What comes before the first cue."""
+    return "WEBVTT\n\n" if kind == "vtt" else ""
+
+
+def format_cue(cue: Cue, number: int, kind: Format) -> str:
+    """One cue, numbered from 1, with the blank line after it."""
+    stamp = WebVTTFormat.ms_to_timestamp if kind == "vtt" else SubripFormat.ms_to_timestamp
+    start, end = stamp(round(cue.start)), stamp(round(cue.end))
+    return f"{number}\n{start} --> {end}\n{escape(cue.text, kind)}\n\n"
+
+
+def escape(text: str, kind: Format) -> str:
+    """Text that no parser takes for a tag or a time line."""
+    if kind == "vtt":
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # SRT has no escapes: look-alikes that no parser knows.
+    return (
+        text.replace("-->", "--\u200b>")
+        .replace("<", "\u2039")
+        .replace(">", "\u203a")
+        .replace("{", "(")
+        .replace("}", ")")
+    )
+
+
+def parse(text: str) -> list[Cue]:
+    """The cues of a subtitle file, for tests and for reading back."""
+    return [Cue(event.plaintext, event.start, event.end) for event in pysubs2.SSAFile.from_string(text)]
