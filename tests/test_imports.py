@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "policy": {"stream"},
     "corpus": {"stream", "text", "policy"},
     "model": {"stream", "text", "policy"},
-    "training": {"stream", "text", "policy", "corpus", "model", "evaluation"},
+    # Validation translates with the engine itself (docs/decisions/014).
+    "training": {"stream", "text", "policy", "corpus", "model", "segmenter", "runtime", "engine", "evaluation"},
     "segmenter": {"stream", "text", "policy", "corpus", "model"},
     "runtime": {"stream", "text", "policy", "model"},
     "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
