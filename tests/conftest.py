@@ -1,10 +1,15 @@
-"""Fixtures of all rooms."""
+"""Fixtures of all rooms, and how hypothesis is to behave."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test depends on timing: a slow machine is not a failure.
+settings.register_profile("turia", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("turia")
 
 
 @pytest.fixture(scope="session")

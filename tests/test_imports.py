@@ -51,7 +51,7 @@ TORCH = (
     "turia.runtime.export",
 )
 # The only modules that may need any package of the `train` extra.
-TRAIN_EXTRA = (*TORCH, "turia.corpus.")
+TRAIN_EXTRA = (*TORCH, "turia.corpus.", "turia.runtime.graph")
 
 
 def module_name(path: Path) -> str:
@@ -115,9 +115,7 @@ def test_a_plain_install_has_what_this_module_imports(module: str) -> None:
         assert imported.split(".")[0] not in forbidden, f"{module} imports {imported}"
         # A command of the command line may need the extra; it imports it when it is called.
         if module != "turia.cli":
-            assert not listed(imported, TRAIN_EXTRA), (
-                f"{module} imports {imported}, which needs the train extra"
-            )
+            assert not listed(imported, TRAIN_EXTRA), f"{module} imports {imported}, which needs the train extra"
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, TORCH)])
