@@ -28,9 +28,7 @@ def test_a_relative_delay_counts_from_the_start_of_the_sentence() -> None:
 
 
 @pytest.mark.parametrize(("delays", "source_words"), [([2, 1], 5), ([6], 5)])
-def test_delays_that_decrease_or_pass_the_source_are_our_own_fault(
-    delays: list[int], source_words: int
-) -> None:
+def test_delays_that_decrease_or_pass_the_source_are_our_own_fault(delays: list[int], source_words: int) -> None:
     with pytest.raises(AssertionError):
         actions_from_delays(delays, source_words)
 
