@@ -169,7 +169,6 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_as_a_module_into_a_pipe_that_closes(folder: Path) -> None:
-    (folder / "reference").write_text("One two three.\n" * 20000, encoding="utf-8")
     command = [sys.executable, "-m", "turia", "resegment", "--hypothesis", "hypothesis", "--reference", "reference"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
