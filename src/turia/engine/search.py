@@ -54,6 +54,7 @@ class Writer:
         self._decoded: DecoderState | None = None
         target_past = self.history.target_sentences()
         self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
+        self._past_positions = len(self.history.source_window(Growing(), None).ids)
 
     def write_word(self) -> Steps[str | None]:
         """The next word, or None where the sentence ends."""
@@ -74,8 +75,9 @@ class Writer:
 
     def _encode(self) -> Steps[EncoderState]:
         """Encoder states of all that has been read."""
-        window = self.history.source_window(self.source, self.closing)
-        if self._encoded is None or self._encoded.length < len(window.ids):
+        read = self._past_positions + len(self.source.ids) + (self.closing is not None)
+        if self._encoded is None or self._encoded.length < read:
+            window = self.history.source_window(self.source, self.closing)
             if self._encodes_anew():
                 self._encoded = yield from _encode_all(window.ids)
             else:
@@ -92,26 +94,40 @@ class Writer:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
         memory = yield from self._encode()
         now = memory.length
-        ids = np.concatenate([self._prefix, self.target.ids, word_begun]).astype(np.int64)
-        limits = np.concatenate(
-            [self._past_limits(), self.row_limits, [now] * (1 + len(ids) - len(self._prefix) - len(self.row_limits))]
-        ).astype(np.int64)
-        if self.settings.recompute:
-            ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
-        elif self._decoded is None and self._encodes_anew():
-            state, logits = yield from self._replay(ids, limits, memory)
+        written = [*self.target.ids, *word_begun]
+        if self._decoded is None or self.settings.recompute:
+            ids = np.append(self._prefix, written).astype(np.int64)
+            if self.settings.recompute:
+                ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
+            else:
+                limits = np.concatenate([self._past_limits(), self._row_limits(written, 0, now)])
+                state, logits = yield from self._from_first_row(ids, limits, memory)
         else:
-            known = 0 if self._decoded is None else self._decoded.length
-            ((state, logits),) = yield [DecodeRequest(self._decoded, memory, ids[known:], limits[known:])]
+            # All rows but those of the pieces written since are known.
+            start = self._decoded.length - len(self._prefix)
+            ids, limits = np.array(written[start:], dtype=np.int64), self._row_limits(written, start + 1, now)
+            ((state, logits),) = yield [DecodeRequest(self._decoded, memory, ids, limits)]
         self._decoded = state
         return state, logits, now
 
-    def _replay(self, ids: Ints, limits: Ints, memory: EncoderState) -> Steps[tuple[DecoderState, Logits]]:
-        """The rows from the first on, each with the states that the source had when its piece was written."""
+    def _row_limits(self, written: list[int], first: int, now: int) -> Ints:
+        """What the rows see that predict the written pieces from `first` on, and the next one."""
+        kept = self.row_limits[first : len(written)]
+        return np.array(kept + [now] * (len(written) + 1 - first - len(kept)), dtype=np.int64)
+
+    def _from_first_row(self, ids: Ints, limits: Ints, memory: EncoderState) -> Steps[tuple[DecoderState, Logits]]:
+        """All rows, each with the encoder states that the source had when its piece was written.
+
+        That matters in a restored stream whose encoder begins anew at each READ; where states are kept, they are what
+        they were.
+        """
+        if not self._encodes_anew():
+            ((state, logits),) = yield [DecodeRequest(None, memory, ids, limits)]
+            return state, logits
         window = self.history.source_window(self.source, self.closing)
         first_own = len(self._prefix) - 1
         moments = np.append(np.full(first_own, limits[first_own]), limits[first_own:])
-        state: DecoderState | None = None
+        state = None
         for moment, rows in groupby(range(len(ids)), key=lambda row: int(moments[row])):
             part = list(rows)
             seen = memory if moment == memory.length else (yield from _encode_all(window.ids[:moment]))
