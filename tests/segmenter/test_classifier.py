@@ -159,7 +159,7 @@ def test_a_vocabulary_of_another_size_is_refused(copy: Path) -> None:
         Classifier(copy, 0)
     data = json.loads((copy / "segmenter.json").read_text())
     (copy / "segmenter.json").write_text(json.dumps(data | {"vocabulary": 20}))
-    with pytest.raises(ModelError, match="does not fit its vocabulary of 20 entries"):
+    with pytest.raises(ModelError, match="made for a vocabulary of 19 entries, not 20"):
         Classifier(copy, 0)
 
 

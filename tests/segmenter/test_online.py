@@ -173,6 +173,13 @@ def test_given_sentences_come_out_as_given(window: int, lengths: list[int]) -> N
     assert sentence_lengths(visible) == lengths
 
 
+def test_a_pause_does_not_move_the_given_ends() -> None:
+    segmenter = GivenSegmenter([3, 1])
+    visible = feed(segmenter, ["a", "b", PAUSE, "c", "d"])
+    reasons = [None, None, Reason.PAUSE, Reason.GIVEN, Reason.GIVEN]
+    assert [item.reason for item in visible] == reasons
+
+
 def test_more_words_than_given_are_refused() -> None:
     segmenter = GivenSegmenter([2])
     with pytest.raises(InputError, match="more words than the 2"):

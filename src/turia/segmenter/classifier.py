@@ -1,5 +1,4 @@
-"""The trained segmenter, online: the exported classifier and the segmenter that asks it about each word. No
-torch.
+"""The trained segmenter, online: the exported classifier, and the segmenter that asks it at each word. No torch.
 
 An exported folder holds
 
@@ -72,21 +71,21 @@ class Settings:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ModelError(f"{path}: not JSON: {error}") from error
         try:
-            if data["version"] != VERSION:
-                raise ModelError(f"{path}: version {data['version']}, this Turia reads version {VERSION}")
-            if data["past"] != PAST:
-                raise ModelError(f"{path}: {data['past']} past words, this Turia has {PAST}")
+            version, past, windows = data["version"], data["past"], data["windows"]
+            language, vocabulary = str(data["language"]), int(data["vocabulary"])
             decisions = {
                 int(window): Decision(float(values["threshold"]), tuple(map(float, values["falling"])))
-                for window, values in data["windows"].items()
+                for window, values in windows.items()
             }
-            if any(decision.falling[:1] != (0.0,) for decision in decisions.values()):
-                raise ModelError(f"{path}: `falling` must begin with 0, the limit itself")
-            return cls(str(data["language"]), int(data["vocabulary"]), decisions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ModelError):
-                raise
             raise ModelError(f"{path}: incomplete or ill-typed: {error!r}") from error
+        if version != VERSION:
+            raise ModelError(f"{path}: version {version}, this Turia reads version {VERSION}")
+        if past != PAST:
+            raise ModelError(f"{path}: {past} past words, this Turia has {PAST}")
+        if any(decision.falling[:1] != (0.0,) for decision in decisions.values()):
+            raise ModelError(f"{path}: `falling` must begin with 0, the limit itself")
+        return cls(language, vocabulary, decisions)
 
 
 class Classifier:
@@ -119,11 +118,9 @@ class Classifier:
         expected = [("ids", "tensor(int64)", [length]), ("probability", "tensor(float)", [])]
         if shapes != expected:
             raise ModelError(f"{path}: takes and gives {shapes}, expected {expected}")
-        # The largest id is the last row of the embedding: a vocabulary of another size fails here and not mid-stream.
-        try:
-            self.probabilities(np.full((1, length), len(self.vocabulary) - 1, dtype=np.int64))
-        except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
-            raise ModelError(f"{path}: does not fit its vocabulary of {len(self.vocabulary)} entries") from error
+        rows = self._session.get_modelmeta().custom_metadata_map.get("vocabulary")
+        if rows != str(len(self.vocabulary)):
+            raise ModelError(f"{path}: made for a vocabulary of {rows} entries, not {len(self.vocabulary)}")
 
 
 def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:

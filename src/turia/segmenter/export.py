@@ -139,7 +139,9 @@ def _graph(network: Network, window: int, shared: list[TensorProto]) -> onnx.Mod
         [*shared, *(numpy_helper.from_array(array, name) for name, array in constants.items())],
     )
     opset = helper.make_opsetid("", OPSET)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="turia")
+    model = helper.make_model(graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="turia")
+    helper.set_model_props(model, {"vocabulary": str(network.embedding.num_embeddings)})
+    return model
 
 
 def _numpy(tensor: Tensor) -> npt.NDArray[np.float32]:

@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from typing import Any
 
 from turia.errors import InputError
@@ -178,22 +179,23 @@ class GivenSegmenter(Segmenter):
         if any(length < 1 for length in lengths):
             raise InputError("given sentences have at least 1 word each")
         super().__init__(window, Decision(), max_words=None)
-        self._lengths = tuple(lengths)
-        self._sentence = 0
+        self._words = sum(lengths)
+        self._ends = frozenset(accumulate(lengths))
+        self._given_out = 0
 
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
-        if self._sentence == len(self._lengths):
-            raise InputError(f"the stream has more words than the {sum(self._lengths)} of the given sentences")
-        return float(self._open_words + 1 == self._lengths[self._sentence])
+        if self._given_out == self._words:
+            raise InputError(f"the stream has more words than the {self._words} of the given sentences")
+        return float(self._given_out + 1 in self._ends)
 
     def _remember(self, word: str | None, ended: bool) -> None:
-        self._sentence += ended
+        self._given_out += word is not None
 
     def _begin(self) -> None:
-        self._sentence = 0
+        self._given_out = 0
 
     def _own_state(self) -> State:
-        return {"sentence": self._sentence}
+        return {"given_out": self._given_out}
 
     def _restore_own(self, state: State) -> None:
-        self._sentence = state["sentence"]
+        self._given_out = state["given_out"]

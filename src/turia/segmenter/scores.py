@@ -47,6 +47,8 @@ def macro_f1(found: Flags, expected: Flags) -> float:
 def best_threshold(probabilities: npt.NDArray[np.float64], expected: Flags) -> float:
     """The threshold t with the best boundary F1 when words of probability >= t are boundaries."""
     order = np.argsort(-probabilities, kind="stable")
-    right = np.cumsum(expected[order])
-    f1 = 2 * right / (np.arange(1, len(order) + 1) + expected.sum())
-    return float(probabilities[order[int(np.argmax(f1))]])
+    ranked = probabilities[order]
+    f1 = 2 * np.cumsum(expected[order]) / (np.arange(1, len(order) + 1) + expected.sum())
+    # Words of equal probability fall together: only the last of them is a place to cut.
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1.0
+    return float(ranked[int(np.argmax(f1))])
