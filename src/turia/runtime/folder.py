@@ -1,0 +1,183 @@
+"""A model folder: what is in it, and the checks that come before anything of it is used. docs/model-folder.md shows it.
+
+Rules: a folder says its format's version, and another version is refused. A file counts if SHA256SUMS names it, by a
+plain name, and its content has that sum. Keys that this release does not know are passed over (CHANGELOG,
+"Compatibility policy"). Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from turia.config import from_dict, to_dict
+from turia.errors import ConfigError, ModelError
+from turia.model.presets import Shape
+from turia.runtime.tensors import Precision
+from turia.text.subwords import Subwords
+
+FORMAT = 1
+NORMALISATION = 1
+"""Version of text/normalise.py's rules: a model must be run with the text that it was trained on."""
+
+CONFIG_FILE, SUMS_FILE, CARD_FILE = "config.json", "SHA256SUMS", "README.md"
+WEIGHTS_FILE = "weights.bin"
+SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
+    "subwords.model",
+    "source.subwords.model",
+    "target.subwords.model",
+)
+
+Side = Literal["encoder", "decoder"]
+STREAMS = (1, 4, 8)
+"""There is a graph for each side and for so many streams at once; all share one file of weights."""
+
+_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
+
+
+def graph_file(side: Side, streams: int) -> str:
+    return f"{side}.onnx" if streams == 1 else f"{side}-x{streams}.onnx"
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What `config.json` says, beside the format's version."""
+
+    source_language: str
+    target_language: str
+    shape: Shape
+    precision: Precision
+    gamma: float
+    """Target words to a source word, measured on the training corpus (METHOD section 2)."""
+    history: int
+    """Words of history on either side that windows were trained with."""
+    trained_k: tuple[int, int] | None = None
+    """Smallest and largest k; without it, 1 up to the length of a sentence."""
+    normalisation: int = NORMALISATION
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self.shape).items():
+            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+                raise ConfigError(f"shape.{name} is {value}, expected 1 or more")
+        if self.shape.width % (2 * self.shape.heads):
+            raise ConfigError(f"shape.width is {self.shape.width}, expected a multiple of twice the heads")
+        if self.gamma <= 0:
+            raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
+
+    def subword_files(self) -> tuple[str, str]:
+        """Files of the source's and of the target's subwords."""
+        return (SUBWORDS_FILE, SUBWORDS_FILE) if self.shape.joint else (SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE)
+
+    def required_files(self) -> list[str]:
+        graphs = [graph_file(side, streams) for streams in STREAMS for side in ("encoder", "decoder")]
+        return [CONFIG_FILE, WEIGHTS_FILE, *graphs, *dict.fromkeys(self.subword_files())]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A folder that has passed its checks."""
+
+    path: Path
+    config: ModelConfig
+    source_subwords: Subwords
+    target_subwords: Subwords
+
+
+def load_folder(path: Path) -> ModelFolder:
+    """The model folder `path`, checked: version, complete, unaltered, vocabularies as the model has them."""
+    config = _read_config(path / CONFIG_FILE)
+    listed = _read_sums(path)
+    for name in config.required_files():
+        if name not in listed:
+            raise ModelError(f"{path}: {name} is not in {SUMS_FILE}; expected a folder that `turia export` has written")
+    for name, expected in listed.items():
+        if _sum(path / name) != expected:
+            raise ModelError(f"{path / name}: altered: its SHA-256 sum is not the one in {SUMS_FILE}")
+    source_file, target_file = config.subword_files()
+    source = Subwords.load(path / source_file)
+    target = source if config.shape.joint else Subwords.load(path / target_file)
+    sizes = (
+        (source_file, len(source), config.shape.source_vocabulary),
+        (target_file, len(target), config.shape.target_vocabulary),
+    )
+    for name, found, wanted in sizes:
+        if found != wanted:
+            raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
+    return ModelFolder(path, config, source, target)
+
+
+def write_config(config: ModelConfig, folder: Path) -> None:
+    data = {"format": FORMAT, **to_dict(config)}
+    (folder / CONFIG_FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def write_sums(folder: Path) -> None:
+    """The sums of all files, such that `sha256sum -c SHA256SUMS` reads them."""
+    names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name != SUMS_FILE)
+    lines = [f"{_sum(folder / name)}  {name}\n" for name in names]
+    (folder / SUMS_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def _read_config(path: Path) -> ModelConfig:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file; expected a model folder, which `turia export` writes") from None
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ModelError(f"{path}: not JSON: {error}") from error
+    found = data.get("format") if isinstance(data, dict) else None
+    if found != FORMAT:
+        raise ModelError(f"{path}: format {found}, this Turia reads format {FORMAT}; export the model again")
+    shape = data.get("shape")
+    known = {**_known(ModelConfig, data), "shape": _known(Shape, shape) if isinstance(shape, dict) else shape}
+    try:
+        config = from_dict(ModelConfig, known)
+    except ConfigError as error:
+        raise ModelError(f"{path}: {error}") from error
+    if config.normalisation != NORMALISATION:
+        raise ModelError(
+            f"{path}: trained on text of normalisation {config.normalisation}, this Turia has {NORMALISATION}; "
+            "prepare and train it again"
+        )
+    return config
+
+
+def _known(kind: type[Any], data: dict[str, Any]) -> dict[str, Any]:
+    names = {item.name for item in dataclasses.fields(kind)}
+    return {key: value for key, value in data.items() if key in names}
+
+
+def _read_sums(folder: Path) -> dict[str, str]:
+    path = folder / SUMS_FILE
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file; without sums the model cannot be checked") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: cannot be read: {error}") from error
+    sums = {}
+    for number, line in enumerate(lines, start=1):
+        match = _SUM_LINE.fullmatch(line)
+        if match is None:
+            raise ModelError(
+                f"{path}:{number}: expected a SHA-256 sum, two spaces and the name of a file of this folder"
+            )
+        sums[match[2]] = match[1]
+    return sums
+
+
+def _sum(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: missing, although {SUMS_FILE} names it; copy the whole folder") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,328 @@
+"""Runs a model folder's graphs with ONNX Runtime: numpy in, numpy out, no torch.
+
+A state is an immutable value: what an encoder or a decoder keeps of the positions so far. States of one sequence share
+a buffer with room to grow, into which each call writes its new columns behind the old ones; the second of two
+continuations of one state gets a copy. So a step costs what is new in it, and a state that somebody holds on to never
+changes.
+
+Several requests go through one graph together, and each gets what it would get alone: to the last bit with int8, up to
+the rounding of sums with float32. One thread at a time may use a runtime.
+
+Letters: P columns kept, R new rows, C columns of a buffer (C - P are free), H heads, E head size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from turia.errors import InputError, ModelError
+from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+T = TypeVar("T")
+
+CPU = ("CPUExecutionProvider",)
+_ROOM = 64
+"""Buffers grow by so many columns. Free columns cost a little in each attention, growing costs a copy."""
+
+
+class EncoderState(Protocol):
+    """What is kept of the source positions of a window."""
+
+    @property
+    def length(self) -> int: ...
+
+
+class DecoderState(Protocol):
+    """What is kept of the target rows of a window."""
+
+    @property
+    def length(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class EncodeRequest:
+    """New source positions of a window."""
+
+    state: EncoderState | None
+    """None begins a window."""
+    ids: Ints
+    """[R]"""
+    reach: Ints
+    """[R] columns, of the P + R, that each new position sees."""
+
+
+@dataclass(frozen=True)
+class DecodeRequest:
+    """New target rows of a window."""
+
+    state: DecoderState | None
+    """None begins a window."""
+    memory: EncoderState
+    ids: Ints
+    """[R]"""
+    limit: Ints
+    """[R] source columns that each row sees."""
+
+
+class Columns:
+    """Keys and values of all layers, shared by the states of one sequence. What is written is never changed."""
+
+    def __init__(self, array: Floats, filled: int) -> None:
+        """`array` [A, H, C, E], of which the first `filled` columns are in use."""
+        self._array, self._filled = array, filled
+        self.room: int = array.shape[2]
+        """C"""
+        self.tensors: list[Floats] = [part[None] for part in array]
+        """A views [1, H, C, E], as graphs take them."""
+
+    def extended(self, length: int, new: Floats) -> Columns:
+        """The first `length` columns and `new` [A, H, R, E] after them: here if that is still free, else in a copy."""
+        end = length + new.shape[2]
+        columns = self if self._filled == length and end <= self.room else self._copy(length, end)
+        columns._array[:, :, length:end] = new
+        columns._filled = end
+        return columns
+
+    def _copy(self, length: int, end: int) -> Columns:
+        tensors, heads, _, size = self._array.shape
+        # Zeros: a free column has no weight in an attention, but no weight times not-a-number is not-a-number.
+        array = np.zeros((tensors, heads, -(-end // _ROOM) * _ROOM, size), dtype=np.float32)
+        array[:, :, :length] = self._array[:, :, :length]
+        return Columns(array, length)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """The EncoderState of this runtime."""
+
+    length: int
+    kept: Columns
+    """For more source positions."""
+    memory: Columns
+    """For the decoder's cross-attention."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """The DecoderState of this runtime."""
+
+    length: int
+    kept: Columns
+    """For more target rows."""
+
+
+class _Rows(NamedTuple):
+    """The new rows of one stream, and what they see."""
+
+    ids: Ints
+    limits: Ints
+    """[R] columns of kept and new ones together."""
+    length: int
+    kept: Columns
+    memory: Columns | None = None
+    memory_limits: Ints | None = None
+
+
+class Runtime:
+    """A model, ready to run."""
+
+    def __init__(self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> None:
+        """`threads` within one step; ONNX Runtime's `providers`, the preferred one first."""
+        shape = folder.config.shape
+        self._encoder = _Graphs(folder.path, "encoder", threads, providers)
+        self._decoder = _Graphs(folder.path, "decoder", threads, providers)
+        self._begin_encoding = _nothing(shape.encoder_layers, shape.heads, shape.width)
+        self._begin_decoding = _nothing(shape.decoder_layers, shape.heads, shape.width)
+        self._check(folder)
+
+    def warm_up(self, streams: int) -> None:
+        """Loads the graphs for up to so many streams now, and not in the first step that needs them."""
+        for size in STREAMS:
+            self._encoder.session(size)
+            self._decoder.session(size)
+            if size >= streams:
+                break
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[Encoded]:
+        """The state of each request with its new positions."""
+        results = []
+        for group in _groups(requests):
+            states = [self._encoded(request.state) for request in group]
+            rows = []
+            for request, state in zip(group, states, strict=True):
+                _check_limits(request.reach, state.length + len(request.ids))
+                rows.append(_Rows(request.ids, request.reach, state.length, state.kept))
+            kept, memory = self._encoder.run(rows)
+            for state, place in zip(states, _places(rows), strict=True):
+                results.append(
+                    Encoded(
+                        state.length + place.stop - place.start,
+                        state.kept.extended(state.length, kept[:, :, place]),
+                        state.memory.extended(state.length, memory[:, :, place]),
+                    )
+                )
+        return results
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[Decoded, Floats]]:
+        """The state of each request with its new rows, and the logits [V] of the last row."""
+        results = []
+        for group in _groups(requests):
+            states = [self._decoded(request.state) for request in group]
+            rows = []
+            for request, state in zip(group, states, strict=True):
+                memory = self._encoded(request.memory)
+                _check_limits(request.limit, memory.length)
+                causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
+                rows.append(_Rows(request.ids, causal, state.length, state.kept, memory.memory, request.limit))
+            kept, logits = self._decoder.run(rows)
+            for stream, (state, place) in enumerate(zip(states, _places(rows), strict=True)):
+                length = state.length + place.stop - place.start
+                columns = state.kept.extended(state.length, kept[:, :, place])
+                results.append((Decoded(length, columns), logits[stream]))
+        return results
+
+    def _encoded(self, state: EncoderState | None) -> Encoded:
+        if state is None:
+            return Encoded(0, self._begin_encoding, self._begin_decoding)
+        assert isinstance(state, Encoded), "a state of another backend"
+        return state
+
+    def _decoded(self, state: DecoderState | None) -> Decoded:
+        if state is None:
+            return Decoded(0, self._begin_decoding)
+        assert isinstance(state, Decoded), "a state of another backend"
+        return state
+
+    def _check(self, folder: ModelFolder) -> None:
+        """Runs the largest ids once, so that graphs of another shape are found out now and not mid-stream."""
+        shape = folder.config.shape
+        one = np.ones(1, dtype=np.int64)
+        try:
+            state = self.encode([EncodeRequest(None, one * (shape.source_vocabulary - 1), one)])[0]
+            _, logits = self.decode([DecodeRequest(None, state, one * (shape.target_vocabulary - 1), one)])[0]
+        except InputError:
+            raise
+        except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
+            raise ModelError(f"{folder.path}: the graphs do not fit config.json: {_first_line(error)}") from error
+        if logits.shape != (shape.target_vocabulary,):
+            raise ModelError(
+                f"{folder.path}: the graphs have {len(logits)} target pieces, config.json has {shape.target_vocabulary}"
+            )
+
+
+class _Graphs:
+    """The graphs of one side, each loaded when it is first needed."""
+
+    def __init__(self, folder: Path, side: Side, threads: int, providers: Sequence[str]) -> None:
+        self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
+        self._sessions: dict[int, onnxruntime.InferenceSession] = {}
+
+    def run(self, rows: Sequence[_Rows]) -> Any:
+        """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
+        streams = min(size for size in STREAMS if size >= len(rows))
+        # Streams that are missing are played by the first one.
+        played = [*rows, *[rows[0]] * (streams - len(rows))]
+        return self.session(streams).run(None, _feeds(played))
+
+    def session(self, streams: int) -> onnxruntime.InferenceSession:
+        if streams not in self._sessions:
+            path = self._folder / graph_file(self._side, streams)
+            self._sessions[streams] = _session(path, self._threads, self._providers)
+        return self._sessions[streams]
+
+
+def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.InferenceSession:
+    missing = [name for name in providers if name not in onnxruntime.get_available_providers()]
+    if missing:
+        known = ", ".join(onnxruntime.get_available_providers())
+        raise InputError(f"{missing[0]} is not in this installation of ONNX Runtime, which has {known}")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Errors come as exceptions; the log would repeat them on standard error.
+    options.log_severity_level = 4
+    # Where a CPU would saturate sums of 8-bit products, take the kernels that do not. The others are not touched.
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        # The fused operator sums number by number: five times slower than addition and norm.
+        return onnxruntime.InferenceSession(
+            path, options, providers=list(providers), disabled_optimizers=["SkipLayerNormFusion"]
+        )
+    except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
+        raise ModelError(f"{path}: cannot be loaded: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _nothing(layers: int, heads: int, width: int) -> Columns:
+    """The columns of a window that has not begun: a free one, as not every release can multiply with none."""
+    # It counts as filled, so that it is never written to.
+    return Columns(np.zeros((2 * layers, heads, 1, width // heads), dtype=np.float32), filled=1)
+
+
+def _groups(requests: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Requests that go through a graph together."""
+    for begin in range(0, len(requests), STREAMS[-1]):
+        yield requests[begin : begin + STREAMS[-1]]
+
+
+def _check_limits(limits: Ints, columns: int) -> None:
+    assert limits.min() >= 1, "a row that sees nothing"
+    assert limits.max() <= columns, "a row that sees what is not there"
+
+
+def _places(rows: Sequence[_Rows]) -> list[slice]:
+    """Where each stream's rows are among those of all."""
+    ends = np.cumsum([len(one.ids) for one in rows]).tolist()
+    return [slice(end - len(one.ids), end) for one, end in zip(rows, ends, strict=True)]
+
+
+def _feeds(rows: Sequence[_Rows]) -> dict[str, npt.NDArray[Any]]:
+    """What a graph takes (graph.py)."""
+    counts = np.array([len(one.ids) for one in rows])
+    feeds: dict[str, npt.NDArray[Any]] = {
+        "ids": np.concatenate([one.ids for one in rows])[None],
+        "positions": np.concatenate([np.arange(one.length, one.length + len(one.ids)) for one in rows])[None],
+    }
+    if len(rows) > 1:
+        feeds["rows"] = counts
+    if rows[0].memory is not None:
+        feeds["last"] = np.cumsum(counts) - 1
+    for stream, one in enumerate(rows):
+        feeds[f"columns.{stream}"] = np.array([one.kept.room, len(one.ids)])
+        feeds[f"bias.{stream}"] = _bias(one.limits, one.length, one.kept.room)
+        for number, tensor in enumerate(one.kept.tensors):
+            feeds[f"kept.{number}.{stream}"] = tensor
+        if one.memory is not None:
+            assert one.memory_limits is not None
+            feeds[f"memory_bias.{stream}"] = _hide(np.arange(one.memory.room), one.memory_limits)
+            for number, tensor in enumerate(one.memory.tensors):
+                feeds[f"memory.{number}.{stream}"] = tensor
+    return feeds
+
+
+def _bias(limits: Ints, length: int, room: int) -> Floats:
+    """[1, 1, R, C + R]: the first P columns of the buffer, and after its C columns the new ones."""
+    columns = np.arange(room + len(limits))
+    columns[length:room] = _NOWHERE
+    columns[room:] += length - room
+    return _hide(columns, limits)
+
+
+_NOWHERE = 1 << 40
+
+
+def _hide(columns: Ints, limits: Ints) -> Floats:
+    """[1, 1, R, columns]: 0 where a row sees a column, -inf where it does not."""
+    return np.where(columns < limits[:, None], np.float32(0), np.float32(-np.inf))[None, None]
