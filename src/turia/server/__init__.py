@@ -1,0 +1,1 @@
+"""Live captions: a web page, a WebSocket, and sessions that outlive both. No torch in here."""

@@ -1,0 +1,107 @@
+"""Who may do what: API keys, session secrets, one-use tickets, origins of pages. Pure: the caller tells the time.
+
+Nothing secret is kept as it is: keys and secrets are compared by their hashes, in constant time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+
+T = TypeVar("T")
+LOCAL = "local"
+"""The owner of all sessions where no key is asked for."""
+MAX_TICKETS = 10_000
+
+
+def new_secret() -> str:
+    """256 random bits for a URL or a header."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_secret(secret: str) -> str:
+    """Secrets are long and random: a plain hash is enough, no salt or stretching."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def matches(secret: str | None, hashed: str) -> bool:
+    return secret is not None and hmac.compare_digest(hash_secret(secret), hashed)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Keys:
+    """The API keys of a server; none on a loopback address."""
+
+    def __init__(self, keys: Collection[str] = ()) -> None:
+        self._hashes = [hash_secret(key) for key in keys]
+
+    def __bool__(self) -> bool:
+        return bool(self._hashes)
+
+    def owner(self, key: str | None) -> str | None:
+        """Whose key this is, as a name that tells nothing of the key; None if it is nobody's."""
+        if not self._hashes:
+            return LOCAL
+        found = [hashed for hashed in self._hashes if matches(key, hashed)]
+        return found[0][:12] if found else None
+
+
+def origin_allowed(origin: str | None, host: str, allowed: Collection[str], keyed: bool) -> bool:
+    """Whether a page of `origin` may talk to the server that it called `host` (the Host header).
+
+    Programs that are no browsers send no origin. A page of ours has the host itself as its origin; without keys that
+    host must be a loopback name, or any site could have its name point here.
+    """
+    try:
+        host_name = urlsplit(f"//{host}").hostname or ""
+        own = urlsplit(origin or "").netloc == host
+    except ValueError:
+        return False
+    if not keyed and not is_loopback(host_name):
+        return False
+    return origin is None or origin in allowed or own
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[T]):
+    value: T
+    until: float
+
+
+class Tickets(Generic[T]):
+    """One-use tickets that soon expire: what a socket shows in place of a key or a secret."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._kept: dict[str, _Kept[T]] = {}
+
+    def issue(self, value: T, now: float) -> str:
+        """A ticket that stands for `value`."""
+        for ticket in [ticket for ticket, kept in self._kept.items() if kept.until < now]:
+            del self._kept[ticket]
+        if len(self._kept) >= MAX_TICKETS:
+            # The oldest goes; whoever it was for asks again.
+            del self._kept[next(iter(self._kept))]
+        ticket = new_secret()
+        self._kept[ticket] = _Kept(value, now + self._seconds)
+        return ticket
+
+    def use(self, ticket: str, now: float) -> T | None:
+        """What the ticket stands for; None if it was used before, is too old or was never issued."""
+        kept = self._kept.pop(ticket, None)
+        return None if kept is None or kept.until < now else kept.value

@@ -1,0 +1,66 @@
+"""How much a client may ask for, and the rate at which it may ask. Pure: the caller tells the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turia.server.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server holds clients to. Times are in seconds."""
+
+    streams: int = 16
+    """Streams at once; past it new ones are refused."""
+    streams_a_key: int = 16
+    sockets: int = 2000
+    """Connections at once, viewers included."""
+    unacknowledged: int = 2000
+    """Inputs that a speaker may have sent before they are acknowledged."""
+    words_a_second: float = 50.0
+    """Words are taken no faster than this; the socket is not read meanwhile."""
+    burst: float = 500.0
+    """Words that may come at once after a silence."""
+    hello: float = 10.0
+    """Time for the first message."""
+    ticket: float = 30.0
+    """Time for using a ticket."""
+    idle: float = 1800.0
+    """Silence after which a speaker is disconnected; the session can be resumed."""
+    idle_warning: float = 60.0
+    """How long before that a warning comes."""
+    grace: float = 30.0
+    """A speaker who lost the connection keeps the place for so long."""
+    stall: float = 20.0
+    """A reader that takes nothing for so long is cut."""
+    drain: float = 10.0
+    """Time for finishing what was sent when the server stops."""
+    retry_after: float = 5.0
+    keep: float = 7 * 86400.0
+    """Sessions that nobody has used for so long are deleted."""
+
+    def told(self) -> dict[str, float]:
+        """What a client should know."""
+        return {
+            "bytes": MAX_BYTES,
+            "words": MAX_WORDS,
+            "letters": MAX_LETTERS,
+            "unacknowledged": self.unacknowledged,
+            "words_a_second": self.words_a_second,
+            "idle": self.idle,
+        }
+
+
+class Bucket:
+    """A rate with a burst: a token bucket."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self._rate, self._burst = rate, burst
+        self._level, self._now = burst, now
+
+    def take(self, count: float, now: float) -> float:
+        """Takes `count`; the seconds to wait before more may be taken."""
+        self._level = min(self._burst, self._level + self._rate * max(0.0, now - self._now)) - count
+        self._now = now
+        return max(0.0, -self._level / self._rate)

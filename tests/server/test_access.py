@@ -1,0 +1,77 @@
+"""Keys, tickets, origins, rates."""
+
+from __future__ import annotations
+
+import pytest
+
+from turia.server.access import LOCAL, Keys, Tickets, hash_secret, is_loopback, matches, origin_allowed
+from turia.server.limits import Bucket
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "example.org", "localhost.example.org", ""])
+def test_not_loopback(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_keys() -> None:
+    keys = Keys(["one", "two"])
+    assert keys.owner("one") not in (None, keys.owner("two"))
+    assert keys.owner("three") is None
+    assert keys.owner(None) is None
+    assert "one" not in str(keys.owner("one"))
+    assert Keys().owner(None) == LOCAL
+
+
+def test_secrets_are_compared_by_hash() -> None:
+    assert matches("s", hash_secret("s"))
+    assert not matches("t", hash_secret("s"))
+    assert not matches(None, hash_secret("s"))
+    assert not matches("\ud800", hash_secret("s"))
+
+
+def test_a_ticket_is_good_once_and_not_for_long() -> None:
+    tickets: Tickets[str] = Tickets(seconds=30)
+    ticket = tickets.issue("session", now=100)
+    assert tickets.use("another", now=101) is None
+    assert tickets.use(ticket, now=129) == "session"
+    assert tickets.use(ticket, now=129) is None
+    late = tickets.issue("session", now=100)
+    assert tickets.use(late, now=131) is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "keyed", "fine"),
+    [
+        (None, "localhost:8000", False, True),
+        ("http://localhost:8000", "localhost:8000", False, True),
+        ("http://[::1]:8000", "[::1]:8000", False, True),
+        ("http://evil.example", "localhost:8000", False, False),
+        ("http://localhost:9000", "localhost:8000", False, False),
+        # A name of somebody else that points here.
+        ("http://evil.example:8000", "evil.example:8000", False, False),
+        (None, "evil.example:8000", False, False),
+        ("https://captions.example", "captions.example", True, True),
+        ("https://evil.example", "captions.example", True, False),
+        ("https://allowed.example", "captions.example", True, True),
+        ("null", "localhost:8000", False, False),
+        ("http://[bad", "localhost:8000", False, False),
+        (None, "[bad", False, False),
+    ],
+)
+def test_origins(origin: str | None, host: str, keyed: bool, fine: bool) -> None:
+    assert origin_allowed(origin, host, ["https://allowed.example"], keyed) is fine
+
+
+def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
+    bucket = Bucket(rate=10, burst=100, now=0)
+    assert bucket.take(100, now=0) == 0
+    assert bucket.take(20, now=0) == 2
+    assert bucket.take(10, now=2) == 1
+    assert bucket.take(100, now=1000) == 0
+    # A clock that goes back gives nothing.
+    assert bucket.take(10, now=0) == 1
