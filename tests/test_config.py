@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.config import Corpus, Recipe, SegmenterRecipe, Training, from_dict, load_toml, to_dict
+from turia.config import Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training, from_dict, load_toml, to_dict
 from turia.errors import ConfigError
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
@@ -214,6 +214,7 @@ def test_a_recipe_round_trips_through_plain_data(
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_the_recipes_that_come_with_turia_load_and_round_trip(path: Path) -> None:
-    kind = SegmenterRecipe if path.name.startswith("segmenter-") else Recipe
+    kinds = {"segmenter": SegmenterRecipe, "sweep": SweepRecipe}
+    kind: type[Any] = kinds.get(path.name.split("-")[0], Recipe)
     loaded = load_toml(kind, path)
     assert from_dict(kind, to_dict(loaded)) == loaded

@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "runtime": {"stream", "text", "policy", "model"},
     "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
     "server": {"stream", "text", "policy", "segmenter", "runtime", "engine"},
-    "interop": {"stream", "text", "policy", "model", "segmenter", "runtime", "engine", "evaluation"},
+    # Sweeps read test sets.
+    "interop": {"stream", "text", "policy", "corpus", "model", "segmenter", "runtime", "engine", "evaluation"},
     "evaluation": {"stream"},
     "config": set[str](),
     "errors": set[str](),
@@ -51,7 +52,15 @@ TORCH = (
     "turia.runtime.export",
 )
 # The only modules that may need any package of the `train` extra.
-TRAIN_EXTRA = (*TORCH, "turia.corpus.", "turia.runtime.graph")
+TRAIN_EXTRA = (
+    *TORCH,
+    "turia.corpus.chunks",
+    "turia.corpus.filters",
+    "turia.corpus.prepare",
+    "turia.corpus.report",
+    "turia.runtime.graph",
+    "turia.runtime.random_model",
+)
 
 
 def module_name(path: Path) -> str:

@@ -12,15 +12,20 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from turia import __version__
-from turia.errors import TuriaError
+from turia.errors import InputError, TuriaError
 from turia.evaluation.latency import DAL_SCALE
 from turia.evaluation.options import Convention, Options, Unit
+
+if TYPE_CHECKING:
+    from turia.engine.model import Backend
 
 # Typer names only this usage error; its base is the usage error of the click that it carries.
 USAGE_ERROR = typer.BadParameter.__mro__[1]
@@ -91,6 +96,7 @@ def options(
 
 
 Files = list[Path] | None
+Preset = Literal["tiny", "small", "base", "big"]
 
 
 @app.command()
@@ -227,6 +233,128 @@ def train(
 
         folder = learn(load_toml(Recipe, recipe), show, fresh)
     print(folder)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model folder to write.")],
+    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Of the weights.")] = "int8",
+    average: Annotated[
+        int | None, typer.Option(min=1, help="Mean of so many newest checkpoints, in place of the best one.")
+    ] = None,
+    segmenter: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="An exported segmenter of the source language.")
+    ] = None,
+) -> None:
+    """Make a model folder, which `turia translate` and `turia serve` load, from a trained run."""
+    from turia.training.export import export_run
+
+    export_run(run, folder, precision, average, segmenter)
+    print(folder)
+
+
+@app.command()
+def sweep(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A sweep recipe.")],
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Translate again what is done already.")] = False,
+) -> None:
+    """Translate and score test sets with every k, segmentation and history of a recipe; draw the curves."""
+    from rich.console import Console
+
+    from turia.console import Display
+    from turia.interop.sweep_results import sweep as run
+    from turia.interop.sweep_results import tables
+
+    with Display("sweep") as display:
+        results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
+    for table in tables(results.rows):
+        Console().print(table)
+    print(results.folder)
+
+
+@app.command()
+def bench(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model's name or folder; without it, a preset.")
+    ] = None,
+    preset: Annotated[Preset, typer.Option(help="Size of a model with random weights.")] = "small",
+    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Of the random weights.")] = "int8",
+    k: Annotated[int, typer.Option(min=1, help="Words of lead.")] = 4,
+    history: Annotated[int, typer.Option(min=0, help="Words of history.")] = 60,
+    naive: Annotated[bool, typer.Option(help="Measure the naive reference too, where torch is installed.")] = True,
+    own_growth: Annotated[
+        bool, typer.Option("--own-growth", help="Grow the long stream with the model itself, not with a tiny one.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few words: to see that it works, not to quote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure time per word and component, memory, cost as the stream grows, and many streams at once."""
+    from rich.console import Console
+
+    from turia.console import Display
+    from turia.engine.translator import Translator, find_model
+    from turia.interop.bench import QUICK, Amounts
+    from turia.interop.bench import bench as run
+
+    trains = all(map(find_spec, ("onnx", "torch")))
+    if model is None and not trains:
+        raise InputError("random weights need the train extra (pip install 'turia[train]'); give a model instead")
+    with Display("bench") as display, ExitStack() as stack:
+
+        def random_folder(size: Preset) -> Path:
+            from turia.runtime.random_model import random_folder
+
+            return stack.enter_context(random_folder(size, precision))
+
+        folder = random_folder(preset) if model is None else find_model(model)
+        name = f"{preset}, random weights, {precision}" if model is None else folder.name
+        grown = (name, folder) if own_growth or not trains else ("tiny, random weights", random_folder("tiny"))
+
+        def naive_backend() -> Backend:
+            from turia.runtime.folder import load_folder
+            from turia.training.naive import naive_backend
+
+            return naive_backend(load_folder(folder).config.shape)
+
+        report = run(
+            name,
+            lambda: Translator.load(folder).model,
+            (grown[0], lambda: Translator.load(grown[1]).model),
+            naive_backend if naive and trains else None,
+            QUICK if quick else Amounts(),
+            display.update,
+            k,
+            history,
+        )
+    if as_json:
+        print(json.dumps(report.as_json(), allow_nan=False))
+    else:
+        for table in report.tables():
+            Console().print(table)
+        print(report.machine)
+
+
+@app.command()
+def models(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[MODEL]...", help="Names or folders; without any, what is installed.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+) -> None:
+    """List models: language pair, size, what they were trained on, how good they are."""
+    from rich.console import Console
+
+    from turia.interop.installed import installed, table
+
+    found = installed(names or [])
+    if as_json:
+        print(json.dumps([model.as_json() for model in found], ensure_ascii=False))
+    elif found:
+        Console().print(table(found))
+    else:
+        print("no models came with this package; `turia export` makes them, and --model takes their folders")
 
 
 segmenter = typer.Typer(help="The stream segmenter: where sentences end.", no_args_is_help=True)

@@ -282,6 +282,72 @@ class SegmenterRecipe:
     training: SegmenterTraining = field(default_factory=SegmenterTraining)
 
 
+@dataclass(frozen=True)
+class Published:
+    """Somebody else's outputs on the same test set, scored by our evaluation and drawn beside ours."""
+
+    folder: Path
+    """source.LANGUAGE and reference.LANGUAGE; in wW_kK/ hypothesis.LANGUAGE and actions."""
+    name: str = "authors"
+    unit: Literal["word", "moses"] = "moses"
+
+
+@dataclass(frozen=True)
+class SweepTest:
+    """A test set."""
+
+    name: str
+    corpus: Corpus
+    published: Published | None = None
+
+
+@dataclass(frozen=True)
+class SweepRecipe:
+    """Every k x segmentation x history (x variants) on test sets."""
+
+    folder: Path
+    """Traces and results go here."""
+    test: tuple[SweepTest, ...]
+    models: tuple[Path, ...] = (Path("de-en"),)
+    """Folders, or names of models that came with Turia."""
+    k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
+    windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
+    """Future words of the segmenter."""
+    oracle: bool = True
+    """The reference segmentation too."""
+    offline: bool = True
+    """The upper bound too: reference segmentation, whole sentences read before anything is written."""
+    history: tuple[Natural, ...] = ()
+    """Words of history; empty takes each model's own."""
+    encoding: tuple[Literal["incremental", "full"], ...] = ("incremental",)
+    recompute: tuple[bool, ...] = (False,)
+    beam: tuple[Positive, ...] = (1,)
+    gamma: AboveZero | None = None
+    """Without it, each model's own."""
+    rounding: Literal["floor", "ceil"] = "floor"
+    streams: Literal["one", "documents"] = "one"
+    """All documents as one stream, as in the paper, or a stream for each."""
+    sentences: Natural = 0
+    """The first so many of each test set; 0 takes all."""
+    dal_scale: AboveZero = 0.85
+    resamples: Natural = 0
+    """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
+    batch: Positive = 8
+    """Streams that a process translates together."""
+
+    def __post_init__(self) -> None:
+        for name in ("test", "models", "encoding", "recompute", "beam"):
+            if not getattr(self, name):
+                raise ConfigError(f"{name} is empty, expected at least one")
+        if not (self.offline or (self.k and (self.windows or self.oracle))):
+            raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
+        names = [test.name for test in self.test]
+        if len(set(names)) < len(names):
+            raise ConfigError("two test sets have one name")
+        if len({model.name for model in self.models}) < len(self.models):
+            raise ConfigError("two models have one name: the last parts of their folders must differ")
+
+
 T = TypeVar("T")
 
 

@@ -1,0 +1,433 @@
+"""`turia bench`: how long a word takes, in which part, with how much memory, and whether that stays so.
+
+Everything is measured in the engine itself, Python around the model included. Times are processor time of this
+process, which has one thread: on a free core that is the time on the clock, and other jobs do not count.
+
+**What is said is scripted.** How long a model's sentences are would decide its figures, and the words of random weights
+are noise: loops, which the engine's guards cut. So the model computes every step in full, and then a script overrules
+its choice: as many words as the source sentence asks for, three in ten of them of two pieces, none repeated in a loop.
+
+**What is compared.** The engine with its caches, on this model's own runtime; and the naive procedure: the same engine,
+which encodes the whole window again at each READ and decodes the whole target again at each piece.
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich import box
+from rich.table import Table
+
+from turia import __version__
+from turia.engine.model import Backend, Logits, Model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.interop.sweep import Job, translate_all
+from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Write
+from turia.text.subwords import Subwords
+from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, SEP_ID, WORD_END
+
+SENTENCE_WORDS = (10, 30)
+"""Shortest and longest sentence; 20 words on average."""
+TWO_PIECES = 0.3
+"""Share of words, source and target, that have two pieces."""
+
+ENCODER, DECODER = ("window", "encoder step"), ("prefill", "decoder step")
+"""Kinds of calls: the first begins a window (or a sentence's target history), the second goes on with it."""
+
+clock = time.process_time
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How much is measured."""
+
+    words: int = 600
+    """Source words of the stream that is timed, after its history has filled."""
+    naive_words: int = 40
+    marks: tuple[int, ...] = (100, 10_000, 100_000)
+    """Words of one stream after which the time per word is taken again."""
+    stretch: int = 1000
+    """Words over which it is taken."""
+    streams: tuple[int, ...] = (1, 4, 16, 64)
+    stream_words: int = 80
+
+
+QUICK = Amounts(words=60, naive_words=20, marks=(100, 500), stretch=100, streams=(1, 4), stream_words=25)
+
+
+# --- the script -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """A state of the model, and how far its sentence is."""
+
+    inner: Any
+    words: int = 0
+    """Complete words of the current sentence."""
+    begun: bool = False
+    """Whether it stands in the middle of a word."""
+
+    @property
+    def length(self) -> int:
+        return int(self.inner.length)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the model."""
+
+    kind: str
+    rows: int
+    requests: int
+    seconds: float
+
+
+class ScriptedBackend:
+    """Runs a backend, times its calls, and overrules its choices (see the top of this file)."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        target = model.target_subwords
+        usable = ~(target.is_control | target.is_byte | target.starts_empty_word)
+        self._last_pieces: list[int] = np.flatnonzero(usable & target.ends_word).tolist()
+        self._first_pieces: list[int] = np.flatnonzero(usable & ~target.ends_word).tolist()
+        self._random = random.Random(1)
+        self.calls: list[Call] = []
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]:
+        plain = [replace(request, state=_inner(request.state)) for request in requests]
+        began = clock()
+        states = self._model.backend.encode(plain)
+        self._note(ENCODER[requests[0].state is not None], requests, began)
+        ends_word = self._model.source_subwords.ends_word
+        return [
+            _follow(request.state, request.ids, ends_word, state)
+            for request, state in zip(requests, states, strict=True)
+        ]
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]:
+        plain = [replace(request, state=_inner(request.state), memory=_inner(request.memory)) for request in requests]
+        began = clock()
+        results = self._model.backend.decode(plain)
+        self._note(DECODER[requests[0].state is not None], requests, began)
+        ends_word = self._model.target_subwords.ends_word
+        followed = [
+            _follow(request.state, request.ids, ends_word, state)
+            for request, (state, _) in zip(requests, results, strict=True)
+        ]
+        return [(state, self._choice(state, request.memory)) for request, state in zip(requests, followed, strict=True)]
+
+    def _note(self, kind: str, requests: Sequence[EncodeRequest] | Sequence[DecodeRequest], began: float) -> None:
+        seconds = clock() - began
+        self.calls.append(Call(kind, sum(len(request.ids) for request in requests), len(requests), seconds))
+
+    def _choice(self, target: _Followed, source: Any) -> Logits:
+        """Scores that leave one choice. The engine itself forbids an end that comes too early."""
+        scores = np.zeros(len(self._model.target_subwords), dtype=np.float32)
+        two = not target.begun and self._random.random() < TWO_PIECES
+        scores[self._random.choice(self._first_pieces if two else self._last_pieces)] = 1.0
+        if not target.begun and target.words >= self._model.gamma * source.words:
+            scores[BRK_ID] = 2.0
+        return scores
+
+
+def _inner(state: Any) -> Any:
+    return None if state is None else state.inner
+
+
+def _follow(past: Any, ids: npt.NDArray[np.int64], ends_word: npt.NDArray[np.bool_], state: Any) -> _Followed:
+    """`state`, and how far its sentence is after the pieces `ids`."""
+    words, begun = (0, False) if past is None else (past.words, past.begun)
+    for piece in ids.tolist():
+        if piece in (DOC_ID, CONT_ID, SEP_ID):
+            words, begun = 0, False
+        else:
+            begun = not ends_word[piece]
+            words += not begun
+    return _Followed(state, words, begun)
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Source words without meaning, and the lengths of their sentences."""
+
+    words: list[str]
+    lengths: list[int]
+
+
+def speech(subwords: Subwords, words: int, seed: int = 1) -> Speech:
+    """At least `words` words in whole sentences. Words are pieces of the vocabulary, earlier ones more often."""
+    chance = random.Random(seed)
+    plain = [
+        piece
+        for index, piece in enumerate(subwords.pieces)
+        if not (subwords.is_control[index] or subwords.is_byte[index] or subwords.starts_empty_word[index])
+    ]
+    plain = [piece for piece in plain if piece.rstrip(WORD_END).isalpha() and piece.islower()]
+    endings = [piece.removesuffix(WORD_END) for piece in plain if piece.endswith(WORD_END)]
+    beginnings = [piece for piece in plain if not piece.endswith(WORD_END)]
+    lengths: list[int] = []
+    while sum(lengths) < words:
+        lengths.append(chance.randint(*SENTENCE_WORDS))
+    said = chance.choices(endings, [1 / rank for rank in range(1, len(endings) + 1)], k=sum(lengths))
+    said = [chance.choice(beginnings) + word if chance.random() < TWO_PIECES else word for word in said]
+    return Speech(said, lengths)
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Milliseconds of many equal things."""
+
+    median: float
+    p95: float
+    mean: float
+    count: int
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    values = 1000 * np.array(seconds)
+    return Spread(float(np.median(values)), float(np.quantile(values, 0.95)), float(values.mean()), len(values))
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One procedure. Encoding is what a word read costs the model, decoding what a word written costs it."""
+
+    read: Spread
+    """Encoder, for each source word."""
+    write: Spread
+    """Decoder, for each target word."""
+    word: Spread
+    """All of it, Python included, for each source word and whatever was written at it."""
+    calls: dict[str, Spread]
+    """Single calls of the model, by kind."""
+    rows: dict[str, float]
+    """New positions or rows of such a call, on average."""
+
+
+def measure(model: Model, settings: Settings, words: int) -> Timing:
+    """Times `words` source words of a stream whose history is full."""
+    filling = settings.history + SENTENCE_WORDS[1]
+    said = speech(model.source_subwords, filling + words)
+    backend = ScriptedBackend(model)
+    stream = Stream(replace(model, backend=backend), GivenSegmenter(said.lengths), settings)
+    for word in said.words[:filling]:
+        stream.push(word)
+    backend.calls.clear()
+    read: list[float] = []
+    write: list[float] = []
+    total: list[float] = []
+    for word in said.words[filling : filling + words]:
+        first = len(backend.calls)
+        began = clock()
+        records = stream.push(word)
+        total.append(clock() - began)
+        calls = backend.calls[first:]
+        read.append(sum(call.seconds for call in calls if call.kind in ENCODER))
+        written = sum(isinstance(record, Write) for record in records)
+        if written:
+            write += [sum(call.seconds for call in calls if call.kind in DECODER) / written] * written
+    by_kind = {kind: [call for call in backend.calls if call.kind == kind] for kind in (*ENCODER, *DECODER)}
+    found = {kind: calls for kind, calls in by_kind.items() if calls}
+    return Timing(
+        spread(read),
+        spread(write),
+        spread(total),
+        {kind: spread([call.seconds for call in calls]) for kind, calls in found.items()},
+        {kind: float(np.mean([call.rows for call in calls])) for kind, calls in found.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Time per source word after so many words of one stream, and the memory of the process there."""
+
+    after: int
+    ms: float
+    megabytes: float
+
+
+def growth(model: Model, settings: Settings, marks: Sequence[int], stretch: int) -> list[Growth]:
+    """One stream, timed for `stretch` words at each mark: the median over its sentences."""
+    said = speech(model.source_subwords, marks[-1] + stretch)
+    backend = ScriptedBackend(model)
+    stream = Stream(replace(model, backend=backend), GivenSegmenter(said.lengths), settings)
+    words = iter(said.words)
+    times: dict[int, list[float]] = {mark: [] for mark in marks}
+    megabytes: dict[int, float] = {}
+    read = 0
+    for length in said.lengths:
+        began = clock()
+        for _ in range(length):
+            stream.push(next(words))
+        per_word = (clock() - began) / length
+        backend.calls.clear()
+        for mark in marks:
+            if mark <= read < mark + stretch:
+                times[mark].append(per_word)
+                megabytes[mark] = memory()
+        read += length
+    return [Growth(mark, 1000 * float(np.median(times[mark])), megabytes[mark]) for mark in marks]
+
+
+def together(model: Model, settings: Settings, streams: int, words: int) -> float:
+    """Source words a second of `streams` streams of different speech, run as one batch."""
+    backend = ScriptedBackend(model)
+    scripted = replace(model, backend=backend)
+
+    def job(seed: int, words: int) -> Job:
+        said = speech(model.source_subwords, words, seed)
+        return Job(lambda: Stream(scripted, GivenSegmenter(said.lengths), settings), said.words)
+
+    # The graphs of this many streams are loaded when they are first used.
+    translate_all([job(seed, 1) for seed in range(streams)], backend, streams, lambda words: None)
+    jobs = [job(seed, words) for seed in range(streams)]
+    began = clock()
+    translate_all(jobs, backend, streams, lambda words: None)
+    return sum(len(one.words) for one in jobs) / (clock() - began)
+
+
+def memory() -> float:
+    """Megabytes that this process has in memory now (at most so far, where the system does not say)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * resource.getpagesize() / 1e6
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """All that one run of `turia bench` found."""
+
+    model: str
+    machine: str
+    settings: dict[str, Any]
+    timing: Timing
+    naive: Timing | None
+    """None without torch."""
+    memory: dict[str, float]
+    """Megabytes of the process: before the model was loaded, with it, and after the stream."""
+    growth_model: str
+    growth: list[Growth]
+    streams: dict[int, float]
+    """Source words a second, all streams together."""
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times longer a word takes the naive way, on average."""
+        return None if self.naive is None else self.naive.word.mean / self.timing.word.mean
+
+    @property
+    def flatness(self) -> float:
+        """The slowest of the marks over the quickest; 1 is flat."""
+        times = [mark.ms for mark in self.growth]
+        return max(times) / min(times)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"turia": __version__, **asdict(self), "ratio": self.ratio, "flatness": self.flatness}
+
+    def tables(self) -> list[Table]:
+        """For a terminal."""
+        found = [_timing_table(f"{self.model}, ms of processor time", self.timing)]
+        if self.naive is not None:
+            title = f"naive reference, ms; {self.ratio:.1f} times as long a word"
+            found.append(_timing_table(title, self.naive))
+        grown = Table(title=f"one stream as it grows ({self.growth_model})", box=box.SIMPLE_HEAD)
+        for name in ("after words", "ms a word", "MB"):
+            grown.add_column(name, justify="right")
+        for mark in self.growth:
+            grown.add_row(f"{mark.after:,}", f"{mark.ms:.3f}", f"{mark.megabytes:.0f}")
+        many = Table(title="streams in one batch", box=box.SIMPLE_HEAD)
+        for name in ("streams", "source words/s", "words/s each"):
+            many.add_column(name, justify="right")
+        for streams, rate in self.streams.items():
+            many.add_row(str(streams), f"{rate:.0f}", f"{rate / streams:.1f}")
+        used = Table(title="memory of the process", box=box.SIMPLE_HEAD)
+        used.add_column("when")
+        used.add_column("MB", justify="right")
+        for when, megabytes in self.memory.items():
+            used.add_row(when, f"{megabytes:.0f}")
+        return [*found, grown, many, used]
+
+
+def _timing_table(title: str, timing: Timing) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD)
+    table.add_column("")
+    for name in ("median", "p95", "mean"):
+        table.add_column(name, justify="right")
+    rows = {
+        "source word read: encoder": timing.read,
+        "target word written: decoder": timing.write,
+        "source word, everything": timing.word,
+    }
+    for kind, calls in timing.calls.items():
+        rows[f"one {kind} of {timing.rows[kind]:.1f} positions"] = calls
+    for name, spread in rows.items():
+        table.add_row(name, f"{spread.median:.2f}", f"{spread.p95:.2f}", f"{spread.mean:.2f}")
+    return table
+
+
+def bench(
+    name: str,
+    load: Callable[[], Model],
+    growth_model: tuple[str, Callable[[], Model]],
+    naive: Callable[[], Backend] | None,
+    amounts: Amounts,
+    show: Callable[[float, str], None],
+    k: int = 4,
+    history: int = 60,
+) -> BenchReport:
+    """Measures everything. Models are given as what loads them, so that memory is seen before and after."""
+    used = {"before the model": memory()}
+    model = load()
+    used["with the model"] = memory()
+    settings = Settings(k=k, gamma=model.gamma, history=history)
+    show(0.1, "one stream")
+    timing = measure(model, settings, amounts.words)
+    used["after the stream"] = memory()
+    rates = {}
+    for number, streams in enumerate(amounts.streams):
+        show(0.2 + 0.3 * number / len(amounts.streams), f"{streams} streams")
+        rates[streams] = together(model, settings, streams, amounts.stream_words)
+    show(0.5, f"a stream of {amounts.marks[-1]:,} words")
+    grown = growth(growth_model[1](), settings, amounts.marks, amounts.stretch)
+    slow = None
+    if naive is not None:
+        show(0.8, "the naive reference")
+        anew = replace(settings, encoding="full", recompute=True)
+        slow = measure(replace(model, backend=naive()), anew, amounts.naive_words)
+    show(1.0, "done")
+    machine = f"{_processor()}, {platform.system()}, Python {platform.python_version()}"
+    described = {"k": k, "gamma": model.gamma, "history": history, "threads": 1}
+    return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())

@@ -1,0 +1,111 @@
+"""`turia models`: what is installed, read from each model folder's config.json and the front matter of its card.
+
+The card, README.md, begins with lines `key: value` between two lines `---`; a key without a value is followed by lines
+`- item`. Of these `data` and `scores` are shown; whoever writes the card says there what its model was trained on, and
+how good it is with which settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from turia.engine.translator import find_model, packaged_models
+from turia.runtime.folder import CARD_FILE, load_folder
+from turia.runtime.tensors import weight_shapes
+from turia.segmenter.classifier import SETTINGS_FILE, Settings
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A model, for people who choose one."""
+
+    name: str
+    source_language: str
+    target_language: str
+    parameters: int
+    megabytes: float
+    """On disk."""
+    precision: str
+    encoder: str
+    history: int
+    gamma: float
+    windows: tuple[int, ...]
+    """Future words that its segmenters look at."""
+    data: tuple[str, ...]
+    scores: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def installed(models: Sequence[str] = ()) -> list[Installed]:
+    """The models of these names and folders; without any, all that came with the package."""
+    return [describe(name, find_model(name)) for name in models or packaged_models()]
+
+
+def describe(name: str, folder: Path) -> Installed:
+    """A model folder that has passed its checks, described."""
+    config = load_folder(folder).config
+    card = front_matter((folder / CARD_FILE).read_text(encoding="utf-8")) if (folder / CARD_FILE).exists() else {}
+    has_segmenter = (folder / SETTINGS_FILE).exists()
+    return Installed(
+        name,
+        config.source_language,
+        config.target_language,
+        sum(prod(shape) for shape in weight_shapes(config.shape).values()),
+        round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6, 1),
+        config.precision,
+        config.shape.encoder,
+        config.history,
+        config.gamma,
+        tuple(sorted(Settings.load(folder).decisions)) if has_segmenter else (),
+        card.get("data", ()),
+        card.get("scores", ()),
+    )
+
+
+def front_matter(card: str) -> dict[str, tuple[str, ...]]:
+    """What a card says between its first two lines `---`; nothing, if it does not begin with one."""
+    opening, *lines = card.splitlines() or [""]
+    if opening.strip() != "---" or "---" not in map(str.strip, lines):
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    key = ""
+    for line in lines:
+        text = line.strip()
+        if text == "---":
+            break
+        if text.startswith("- ") and key:
+            found[key] += (_unquoted(text.removeprefix("- ")),)
+        elif ":" in text and not line.startswith((" ", "#")):
+            key, _, value = text.partition(":")
+            found[key] = (_unquoted(value),) if value.strip() else ()
+    return found
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def table(models: Sequence[Installed]) -> Table:
+    """The models for a terminal."""
+    drawn = Table("model", "pair", "size", "history", "windows", "data", "scores", box=box.SIMPLE_HEAD)
+    for model in models:
+        drawn.add_row(
+            model.name,
+            f"{model.source_language} → {model.target_language}",
+            f"{model.parameters / 1e6:.1f}M {model.precision}, {model.megabytes:.0f} MB",
+            str(model.history),
+            ", ".join(map(str, model.windows)) or "none",
+            "\n".join(model.data) or "unknown",
+            "\n".join(model.scores) or "unknown",
+        )
+    return drawn

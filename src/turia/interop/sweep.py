@@ -1,0 +1,405 @@
+"""`turia sweep`: every k x segmentation x history on test sets, translated once each and scored from the traces.
+
+The results folder:
+
+    results.json, results.md, TEST-latency.png, TEST-k.png, ...    made anew by every run from the traces
+    TEST/000.source, TEST/000.reference                            the streams of a test set, a sentence a line
+    TEST/MODEL/CONFIGURATION/000.jsonl                             the trace of each stream
+    TEST/MODEL/CONFIGURATION/configuration.json                    what was run: model, streams, settings
+
+A configuration's folder appears when all of it is done. One that says the same as what would be run is kept, so an
+interrupted sweep goes on and a finished one is only scored again. Streams see the source as it is written: making it
+look like recognised speech is the engine's work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import queue
+import re
+import shutil
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+
+from turia import __version__
+from turia.config import SweepRecipe, SweepTest
+from turia.corpus.documents import read
+from turia.corpus.processes import in_processes, write_whole
+from turia.engine.batcher import run_together
+from turia.engine.model import Backend, Steps
+from turia.engine.settings import Encoding
+from turia.engine.stream import Stream
+from turia.engine.translator import Translator, find_model
+from turia.errors import FormatError, InputError
+from turia.evaluation.inputs import read_lines
+from turia.policy.waitk import Rounding
+from turia.runtime.folder import SUMS_FILE, load_folder
+from turia.segmenter.classifier import SETTINGS_FILE
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Record, Trace, trace_lines
+
+OFFLINE_K = 1000
+"""More words than any sentence has: nothing is written before the whole sentence is read."""
+_REPORT_WORDS = 100
+"""Progress is told after so many source words."""
+
+Show = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to translate a test set."""
+
+    window: int | None
+    """Future words of the segmenter; None is the reference segmentation."""
+    k: int
+    history: int
+    encoding: Encoding = "incremental"
+    recompute: bool = False
+    beam: int = 1
+    gamma: float | None = None
+    rounding: Rounding = "floor"
+
+    @property
+    def offline(self) -> bool:
+        return self.k == OFFLINE_K
+
+    @property
+    def segments(self) -> str:
+        """Of which sentences, for people."""
+        return "oracle" if self.window is None else f"w{self.window}"
+
+    def name(self) -> str:
+        """The name of its folder."""
+        parts = [self.segments, "offline" if self.offline else f"k{self.k}", f"h{self.history}"]
+        if self.encoding == "full":
+            parts.append("full")
+        if self.recompute:
+            parts.append("recompute")
+        if self.beam > 1:
+            parts.append(f"beam{self.beam}")
+        if self.gamma is not None:
+            parts.append(f"gamma{self.gamma:g}")
+        if self.rounding == "ceil":
+            parts.append("ceil")
+        return "-".join(parts)
+
+
+def configurations(recipe: SweepRecipe, model_history: int) -> list[Configuration]:
+    """All that a recipe asks of one model, in the order of its table."""
+    segmentations: list[tuple[int | None, int]] = list(product(recipe.windows, recipe.k))
+    if recipe.oracle:
+        segmentations += [(None, k) for k in recipe.k]
+    if recipe.offline:
+        segmentations.append((None, OFFLINE_K))
+    variants = product(recipe.history or (model_history,), recipe.encoding, recipe.recompute, recipe.beam)
+    return [
+        Configuration(window, k, history, encoding, recompute, beam, recipe.gamma, recipe.rounding)
+        for history, encoding, recompute, beam in variants
+        for window, k in segmentations
+    ]
+
+
+@dataclass(frozen=True)
+class SweptTest:
+    """A test set as files, a pair for each stream."""
+
+    name: str
+    folder: Path
+    sources: tuple[Path, ...]
+    references: tuple[Path, ...]
+    source_words: int
+    sentences: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SweptModel:
+    """A model of a sweep."""
+
+    name: str
+    folder: Path
+    history: int
+    sha256: str
+    """Of its SHA256SUMS, and so of all that it is."""
+    source_language: str
+    target_language: str
+    has_segmenter: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """One configuration of one model on one test set."""
+
+    test: SweptTest
+    model: SweptModel
+    configuration: Configuration
+
+    @property
+    def folder(self) -> Path:
+        return self.test.folder / self.model.name / self.configuration.name()
+
+    def traces(self) -> list[Path]:
+        return [self.folder / f"{source.stem}.jsonl" for source in self.test.sources]
+
+    def description(self) -> dict[str, Any]:
+        """What determines the traces."""
+        return {
+            "model": self.model.name,
+            "model_sha256": self.model.sha256,
+            "test": self.test.name,
+            "streams_sha256": self.test.sha256,
+            "turia": __version__,
+            **asdict(self.configuration),
+        }
+
+    def is_done(self) -> bool:
+        """Whether the very same has been translated before."""
+        try:
+            found = json.loads((self.folder / "configuration.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(found == self.description())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, ready to be run: its models, its test sets and all pairs of them."""
+
+    tests: tuple[SweptTest, ...]
+    models: tuple[SweptModel, ...]
+    runs: tuple[Run, ...]
+
+
+def plan(recipe: SweepRecipe) -> Plan:
+    """Looks at the models, and writes the streams of the test sets into the results folder."""
+    models = tuple(swept_model(folder) for folder in recipe.models)
+    languages = {(model.source_language, model.target_language) for model in models}
+    if len(languages) > 1:
+        pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
+        raise InputError(f"the models of one sweep must be of one language pair, found {pairs}")
+    for model in models:
+        if recipe.windows and recipe.k and not model.has_segmenter:
+            raise InputError(f"{model.folder}: the model has no segmenter; set windows = [] in the recipe")
+    tests = tuple(write_streams(test, recipe, *languages.copy().pop()) for test in recipe.test)
+    runs = tuple(
+        Run(test, model, configuration)
+        for test in tests
+        for model in models
+        for configuration in configurations(recipe, model.history)
+    )
+    return Plan(tests, models, runs)
+
+
+def swept_model(path: Path) -> SweptModel:
+    """The model of a folder, or of the packaged name that is the path's last part."""
+    folder = find_model(path if path.is_dir() else path.name)
+    config = load_folder(folder).config
+    return SweptModel(
+        path.name,
+        folder,
+        config.history,
+        hashlib.sha256((folder / SUMS_FILE).read_bytes()).hexdigest(),
+        config.source_language,
+        config.target_language,
+        (folder / SETTINGS_FILE).exists(),
+    )
+
+
+def write_streams(test: SweepTest, recipe: SweepRecipe, source_language: str, target_language: str) -> SweptTest:
+    """Writes the streams of a test set; sentences without a source have no latency and are refused."""
+    pairs: list[list[tuple[str, str]]] = []
+    for document in read(test.corpus, source_language, target_language):
+        if not pairs or recipe.streams == "documents":
+            pairs.append([])
+        pairs[-1] += zip(map(_one_line, document.source), map(_one_line, document.target), strict=True)
+    pairs = _first(pairs, recipe.sentences)
+    if not pairs:
+        raise FormatError("no sentences", test.corpus.path or test.corpus.source)
+    if not all(source for stream in pairs for source, _ in stream):
+        raise FormatError("a sentence without source words has no latency; drop it", test.corpus.path)
+    folder = recipe.folder / file_name(test.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    files: tuple[list[Path], list[Path]] = ([], [])
+    for number, stream in enumerate(pairs):
+        for side, suffix in enumerate(("source", "reference")):
+            path = folder / f"{number:03}.{suffix}"
+            content = "".join(f"{pair[side]}\n" for pair in stream).encode()
+            digest.update(b"%d %d\n" % (side, len(content)) + content)
+            write_whole(path, lambda partial, content=content: partial.write_bytes(content))  # type: ignore[misc]
+            files[side].append(path)
+    words = sum(len(source.split()) for stream in pairs for source, _ in stream)
+    sentences = sum(map(len, pairs))
+    return SweptTest(test.name, folder, tuple(files[0]), tuple(files[1]), words, sentences, digest.hexdigest())
+
+
+def _first(streams: list[list[tuple[str, str]]], sentences: int) -> list[list[tuple[str, str]]]:
+    """The first `sentences` of all streams together; 0 takes all."""
+    if not sentences:
+        return streams
+    rest = iter([(number, pair) for number, stream in enumerate(streams) for pair in stream])
+    kept: list[list[tuple[str, str]]] = [[] for _ in streams]
+    for number, pair in islice(rest, sentences):
+        kept[number].append(pair)
+    return [stream for stream in kept if stream]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def file_name(name: str) -> str:
+    """A test set's name as the name of files."""
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
+# --- translating ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """A stream to be translated."""
+
+    begin: Callable[[], Stream]
+    words: Sequence[str]
+
+
+def translate_all(jobs: Sequence[Job], backend: Backend, together: int, report: Callable[[int], None]) -> list[Trace]:
+    """The trace of each job. So many at a time go `together`, their steps as one batch, and none waits for another.
+
+    `report` is told the source words read since it was last told. Traces have no times: a batch has no moment at which
+    a word was written.
+    """
+    waiting = deque(enumerate(jobs))
+    traces: dict[int, Trace] = {}
+
+    def lane() -> Steps[None]:
+        while waiting:
+            number, job = waiting.popleft()
+            stream = job.begin()
+            header = stream.header()
+            records: list[Record] = []
+            for count, word in enumerate(job.words, start=1):
+                records += yield from stream.push_steps(word)
+                if count % _REPORT_WORDS == 0:
+                    report(_REPORT_WORDS)
+            report(len(job.words) % _REPORT_WORDS)
+            records += yield from stream.flush_steps()
+            traces[number] = Trace(header, tuple(records))
+
+    run_together([lane() for _ in range(min(together, len(jobs)))], backend)
+    return [traces[number] for number in range(len(jobs))]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Runs of one model that a process translates together."""
+
+    runs: tuple[Run, ...]
+    together: int
+    words_read: Any
+    """A queue of `int`, to which progress goes."""
+
+
+def _translate_task(task: _Task) -> tuple[Run, ...]:
+    translator = Translator.load(task.runs[0].model.folder)
+    jobs = [_job(translator, run.configuration, read_lines(source)) for run in task.runs for source in run.test.sources]
+    traces = iter(translate_all(jobs, translator.model.backend, task.together, task.words_read.put))
+    for run in task.runs:
+        _save(run, list(islice(traces, len(run.test.sources))))
+    return task.runs
+
+
+def _job(translator: Translator, configuration: Configuration, sentences: Sequence[str]) -> Job:
+    lengths = [len(line.split()) for line in sentences]
+
+    def begin() -> Stream:
+        oracle = configuration.window is None
+        return translator.stream(
+            k=configuration.k,
+            gamma=configuration.gamma,
+            window=configuration.window or 0,
+            history=configuration.history,
+            rounding=configuration.rounding,
+            encoding=configuration.encoding,
+            recompute=configuration.recompute,
+            beam=configuration.beam,
+            segmenter=GivenSegmenter(lengths) if oracle else None,
+        )
+
+    return Job(begin, [word for line in sentences for word in line.split()])
+
+
+def _save(run: Run, traces: Sequence[Trace]) -> None:
+    """The run's folder, which appears when it is complete."""
+    partial = run.folder.with_name(f".{run.folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for path, trace in zip(run.traces(), traces, strict=True):
+        lines = "".join(f"{line}\n" for line in trace_lines(trace))
+        (partial / path.name).write_text(lines, encoding="utf-8", newline="\n")
+    described = json.dumps(run.description(), indent=1) + "\n"
+    (partial / "configuration.json").write_text(described, encoding="utf-8")
+    shutil.rmtree(run.folder, ignore_errors=True)
+    partial.rename(run.folder)
+
+
+def translate(runs: Sequence[Run], batch: int, processes: int, show: Show) -> None:
+    """Translates the runs that are not done yet; each leaves its folder."""
+    waiting = [run for run in runs if not run.is_done()]
+    total = sum(run.test.source_words for run in waiting)
+    if not waiting:
+        return
+    with _progress(total, processes, show) as words_read:
+        tasks = [_Task(group, batch, words_read) for group in _groups(waiting, batch, processes)]
+        for done in in_processes(_translate_task, tasks, min(processes, len(tasks))):
+            assert all(run.is_done() for run in done)
+
+
+def _groups(runs: Sequence[Run], batch: int, processes: int) -> Iterator[tuple[Run, ...]]:
+    """Runs of one model in groups that fill a batch, unless processes would then be idle."""
+    by_model: dict[str, list[Run]] = {}
+    for run in runs:
+        by_model.setdefault(run.model.name, []).append(run)
+    for own in by_model.values():
+        rest = deque(own)
+        share = -(-len(own) // processes)
+        while rest:
+            size = min(share, -(-batch // len(rest[0].test.sources)))
+            yield tuple(rest.popleft() for _ in range(min(size, len(rest))))
+
+
+@contextmanager
+def _progress(total: int, processes: int, show: Show) -> Iterator[Any]:
+    """A queue for numbers of source words read, from this process or others; a thread shows them as they come."""
+    manager = multiprocessing.get_context("spawn").Manager() if processes > 1 else None
+    words_read: Any = queue.Queue() if manager is None else manager.Queue()
+
+    def follow() -> None:
+        done, shown = 0, -1
+        while (words := words_read.get()) is not None:
+            done += words
+            # On no terminal every update is a line: a hundred of them are enough.
+            if shown < (percent := 100 * done // total):
+                shown = percent
+                show(done / total, f"{done:,} of {total:,} source words")
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield words_read
+    finally:
+        words_read.put(None)
+        thread.join()
+        if manager is not None:
+            manager.shutdown()

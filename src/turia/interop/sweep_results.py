@@ -1,0 +1,330 @@
+"""What a sweep found: its traces scored, as results.json, a table, and the plots of quality against latency.
+
+Everything here is made from the traces alone (and from somebody else's logs, where a recipe names some), by the same
+evaluation as `turia evaluate`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from turia import __version__
+from turia.config import Published, SweepRecipe, load_toml
+from turia.corpus.processes import in_processes, write_whole
+from turia.errors import FormatError
+from turia.evaluation.inputs import load_streams, read_lines
+from turia.evaluation.options import Options, Unit
+from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
+from turia.evaluation.report import Report, evaluate
+from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate
+from turia.stream.trace import Note, parse_trace
+
+VERSIONED = ("numpy", "onnxruntime", "sacrebleu", "sentencepiece", "rapidfuzz")
+"""Packages whose versions could change a figure."""
+_PUBLISHED_RUN = re.compile(r"w(\d+)_k(\d+)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scored configuration: a row of the table and a point of a plot."""
+
+    test: str
+    system: str
+    """The model, or whose outputs they are."""
+    curve: str
+    segments: str
+    k: int
+    report: Report
+    words: int
+    """Target words written."""
+    reference_words: int
+    ours: bool = True
+    offline: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+    """What else is known of the run, for results.json."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "test": self.test,
+            "system": self.system,
+            "curve": self.curve,
+            "segments": self.segments,
+            "k": None if self.offline else self.k,
+            "offline": self.offline,
+            **self.report.as_json(),
+            "words": self.words,
+            "reference_words": self.reference_words,
+            **self.details,
+        }
+
+    def cells(self) -> list[str]:
+        """For the table; see COLUMNS."""
+        report = self.report
+        return [
+            self.curve,
+            "all" if self.offline else str(self.k),
+            f"{report.bleu.value:.1f}" + _interval(report.bleu.confidence),
+            f"{report.chrf.value:.1f}" + _interval(report.chrf.confidence),
+            f"{report.ap:.2f}",
+            f"{report.al:.1f}",
+            f"{report.dal:.1f}",
+            f"{self.words / self.reference_words:.2f}",
+            str(report.empty),
+        ]
+
+
+COLUMNS = ("curve", "k", "BLEU", "chrF", "AP", "AL", "DAL", "length", "empty")
+
+
+def _interval(confidence: float | None) -> str:
+    return "" if confidence is None else f" ± {confidence:.1f}"
+
+
+@dataclass(frozen=True)
+class Results:
+    """A finished sweep."""
+
+    folder: Path
+    rows: list[Row]
+
+
+def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Results:
+    """Runs the recipe `path`. `fresh` forgets what was translated before."""
+    recipe = load_toml(SweepRecipe, path)
+    planned = plan(recipe)
+    for test in recipe.test:
+        if test.published is not None:
+            published_runs(test.published)  # what is missing shall be known before hours of translating
+    if fresh:
+        for run in planned.runs:
+            shutil.rmtree(run.folder, ignore_errors=True)
+    translate(planned.runs, recipe.batch, processes, show)
+    show(1.0, "scoring")
+    rows = score(planned, recipe, processes)
+    write_results(rows, planned, recipe, path)
+    return Results(recipe.folder, rows)
+
+
+# --- scoring ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ScoreTask:
+    run: Run
+    curve: str
+    options: Options
+
+
+def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
+    """The rows of all runs, and of what others have published."""
+    options = Options(recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language)
+    names = curve_names([run.configuration for run in planned.runs])
+    many = len(planned.models) > 1
+    tasks = [
+        _ScoreTask(run, (f"{run.model.name}, " if many else "") + names[run.configuration], options)
+        for run in planned.runs
+    ]
+    rows = list(in_processes(_score_run, tasks, min(processes, len(tasks))))
+    languages = (planned.models[0].source_language, planned.models[0].target_language)
+    for test in recipe.test:
+        if test.published is not None:
+            rows += score_published(test.name, test.published, recipe, *languages)
+    return rows
+
+
+def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
+    """The curve that each is a point of: its segments, and whatever else is not the same for all."""
+    differing = {
+        name
+        for name in ("history", "encoding", "recompute", "beam")
+        if len({getattr(configuration, name) for configuration in chosen}) > 1
+    }
+    one_segmentation = len({configuration.window for configuration in chosen}) == 1
+
+    def name(one: Configuration) -> str:
+        segments = "oracle segments" if one.window is None else f"w = {one.window}"
+        if one.offline:
+            segments = "whole sentences"
+        parts = [] if one_segmentation and not one.offline and differing else [segments]
+        if "history" in differing:
+            parts.append(f"h = {one.history}")
+        if "encoding" in differing:
+            parts.append(one.encoding)
+        if "recompute" in differing:
+            parts.append("recomputed" if one.recompute else "cached")
+        if "beam" in differing:
+            parts.append("greedy" if one.beam == 1 else f"beam {one.beam}")
+        return ", ".join(parts)
+
+    return {configuration: name(configuration) for configuration in chosen}
+
+
+def _score_run(task: _ScoreTask) -> Row:
+    run = task.run
+    streams = load_streams(run.test.sources, run.test.references, run.traces())
+    notes = Counter(
+        record.kind
+        for trace in run.traces()
+        for record in parse_trace(read_lines(trace), str(trace)).records
+        if isinstance(record, Note)
+    )
+    details: dict[str, Any] = asdict(run.configuration)
+    del details["k"]
+    root = run.test.folder.parent
+    details |= {"notes": dict(notes), "trace": run.folder.relative_to(root).as_posix()}
+    if len(streams) == 1:
+        files = (("source", run.test.sources), ("reference", run.test.references), ("trace", run.traces()))
+        options = " ".join(f"--{name} {paths[0].relative_to(root).as_posix()}" for name, paths in files)
+        details["command"] = f"turia evaluate {options} --dal-scale {task.options.dal_scale:g}"
+    return Row(
+        run.test.name,
+        run.model.name,
+        task.curve,
+        run.configuration.segments,
+        run.configuration.k,
+        evaluate(streams, task.options),
+        sum(len(stream.words) for stream in streams),
+        _words(line for stream in streams for line in stream.references),
+        offline=run.configuration.offline,
+        details=details,
+    )
+
+
+def _words(lines: Iterator[str]) -> int:
+    return sum(len(line.split()) for line in lines)
+
+
+def score_published(
+    test: str, published: Published, recipe: SweepRecipe, source_language: str, target_language: str
+) -> list[Row]:
+    """The rows of every folder wW_kK of somebody else's outputs. One WRITE is one of their units."""
+    folder = published.folder
+    source, reference = folder / f"source.{source_language}", folder / f"reference.{target_language}"
+    unit = Unit(published.unit)
+    options = Options(recipe.dal_scale, unit, target_language, resamples=recipe.resamples)
+    rows = []
+    for window, k, path in published_runs(published):
+        hypothesis = path / f"hypothesis.{target_language}"
+        streams = load_streams([source], [reference], hypotheses=[hypothesis], actions=[path / "actions"])
+        rows.append(
+            Row(
+                test,
+                published.name,
+                f"{published.name}, w = {window}",
+                f"w{window}",
+                k,
+                evaluate(streams, options),
+                len(streams[0].words),
+                _words(iter(streams[0].references)),
+                ours=False,
+                details={"window": window},
+            )
+        )
+    return rows
+
+
+def published_runs(published: Published) -> list[tuple[int, int, Path]]:
+    """w, k and folder of each."""
+    folder = published.folder
+    found = sorted(
+        (int(match[1]), int(match[2]), path)
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if (match := _PUBLISHED_RUN.fullmatch(path.name))
+    )
+    if not found:
+        raise FormatError("expected folders wW_kK, each with a hypothesis and its actions", folder)
+    return found
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path: Path) -> None:
+    """results.json, results.md and the plots of every test set. No path of this machine is in them."""
+    command = f"turia sweep {path.name}"
+    data = {
+        "command": command,
+        "recipe": tomllib.loads(path.read_text(encoding="utf-8")),
+        "versions": {"turia": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in VERSIONED},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "models": [{"name": model.name, "sha256": model.sha256} for model in planned.models],
+        "tests": [
+            {
+                "name": test.name,
+                "streams": len(test.sources),
+                "sentences": test.sentences,
+                "source_words": test.source_words,
+                "sha256": test.sha256,
+            }
+            for test in planned.tests
+        ],
+        "results": [row.as_json() for row in rows],
+    }
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    page = markdown(rows, planned, command)
+    for name, content in (("results.json", text), ("results.md", page)):
+        write_whole(recipe.folder / name, lambda partial, content=content: partial.write_text(content, "utf-8"))  # type: ignore[misc]
+    for test in planned.tests:
+        draw([row for row in rows if row.test == test.name], recipe.folder / file_name(test.name))
+
+
+def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
+    """BLEU against latency and against k, of one test set; what was not hurried is a line."""
+    points = [
+        Point(row.curve, row.k, row.report.bleu.value, row.report.al, row.report.dal) for row in rows if not row.offline
+    ]
+    bounds = [Bound(row.curve, row.report.bleu.value) for row in rows if row.offline]
+    if not points:
+        return []
+    compared = sorted({row.curve for row in rows if not row.ours})
+    latency = save(bleu_against_latency(points, bounds, compared), stem.with_name(f"{stem.name}-latency"))
+    return latency + save(bleu_against_k(points, bounds, compared), stem.with_name(f"{stem.name}-k"))
+
+
+def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
+    """The results as a page: a table for each test set, then what the figures were computed with."""
+    lines = [
+        f"Made by `{command}`. Models: " + ", ".join(f"{m.name} (`{m.sha256[:12]}`)" for m in planned.models) + "."
+    ]
+    for test in planned.tests:
+        own = [row for row in rows if row.test == test.name]
+        streams = "one stream" if len(test.sources) == 1 else f"{len(test.sources)} streams"
+        counts = f"{test.sentences:,} sentences, {test.source_words:,} source words, {streams}"
+        lines += ["", f"## {test.name}", "", counts + ".", "", f"| {' | '.join(COLUMNS)} |"]
+        lines.append("|" + "---|" * len(COLUMNS))
+        lines += [f"| {' | '.join(row.cells())} |" for row in own]
+        lines += ["", *(f"    {signature}" for signature in signatures(own))]
+    return "\n".join(lines) + "\n"
+
+
+def signatures(rows: Sequence[Row]) -> list[str]:
+    """What the rows' figures were computed with, each said once; k, w and h are in the table."""
+    found = {re.sub(r"\|(k|w|h):[^|]*", "", row.report.signature): None for row in rows}
+    scores = {f"{score.name}|{score.signature}": None for row in rows for score in (row.report.bleu, row.report.chrf)}
+    return [*found, *scores]
+
+
+def tables(rows: Sequence[Row]) -> Iterator[Table]:
+    """The same tables for a terminal."""
+    for test in dict.fromkeys(row.test for row in rows):
+        drawn = Table(title=test, box=box.SIMPLE_HEAD)
+        for name in COLUMNS:
+            drawn.add_column(name, justify="left" if name == "curve" else "right")
+        for row in rows:
+            if row.test == test:
+                drawn.add_row(*row.cells())
+        yield drawn

@@ -1,0 +1,292 @@
+"""A sweep translates what it should, once, and its figures are those of its traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
+from turia.cli import main
+from turia.config import Corpus, Published, SweepRecipe, SweepTest
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.errors import FormatError, InputError
+from turia.evaluation.inputs import load_streams
+from turia.evaluation.options import Options
+from turia.evaluation.report import evaluate
+from turia.interop.sweep import OFFLINE_K, Configuration, Job, configurations, plan, translate_all, write_streams
+from turia.interop.sweep_results import Results, curve_names, score_published, sweep
+from turia.runtime.random_model import made_up_words
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Trace, parse_trace
+
+
+def recipe(folder: Path, **keys: object) -> SweepRecipe:
+    return SweepRecipe(folder, (SweepTest("toy set", Corpus()),), **keys)  # type: ignore[arg-type]
+
+
+def test_configurations_are_the_product_with_oracle_and_offline() -> None:
+    found = configurations(recipe(Path("x"), k=(1, 4), windows=(0, 2), history=(0, 60)), model_history=40)
+    own = [(one.window, one.k) for one in found if one.history == 60]
+    assert own == [(0, 1), (0, 4), (2, 1), (2, 4), (None, 1), (None, 4), (None, OFFLINE_K)]
+    assert [one.history for one in found] == [0] * 7 + [60] * 7
+    assert len({one.name() for one in found}) == 14
+    assert found[0].name() == "w0-k1-h0"
+    assert found[-1].name() == "oracle-offline-h60"
+
+
+def test_without_history_the_model_s_own_is_taken() -> None:
+    (only,) = configurations(recipe(Path("x"), k=(), windows=()), model_history=40)
+    assert only == Configuration(None, OFFLINE_K, 40)
+
+
+def test_every_variant_has_a_folder_of_its_own() -> None:
+    found = configurations(
+        recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model_history=60
+    )
+    assert len({one.name() for one in found}) == len(found) == 8 * (5 * 6 + 1)
+
+
+def test_curves_are_named_by_what_differs() -> None:
+    segmented = [Configuration(2, 4, 60), Configuration(None, 4, 60), Configuration(None, OFFLINE_K, 60)]
+    assert list(curve_names(segmented).values()) == ["w = 2", "oracle segments", "whole sentences"]
+    histories = [Configuration(None, 4, 0), Configuration(None, 4, 60), Configuration(None, OFFLINE_K, 60)]
+    assert list(curve_names(histories).values()) == ["h = 0", "h = 60", "whole sentences, h = 60"]
+    variants = [Configuration(None, 4, 60), Configuration(None, 4, 60, "full", True, 4)]
+    assert list(curve_names(variants).values()) == ["incremental, cached, greedy", "full, recomputed, beam 4"]
+
+
+# --- translating ------------------------------------------------------------------------------------------------------
+
+
+def speeches() -> list[tuple[list[str], list[int], int]]:
+    """Words, lengths of sentences, k: of different lengths, so that streams end at different times."""
+    return [
+        ([WORDS[(7 * i + number) % len(WORDS)] for i in range(5 * (number + 1))], [5] * (number + 1), number + 1)
+        for number in range(5)
+    ]
+
+
+def jobs(backend: Fake) -> list[Job]:
+    model = fake_model(backend)
+
+    def begin(lengths: Sequence[int], k: int) -> Callable[[], Stream]:
+        return lambda: Stream(model, GivenSegmenter(lengths), Settings(k=k))
+
+    return [Job(begin(lengths, k), words) for words, lengths, k in speeches()]
+
+
+def alone(backend: Fake) -> list[Trace]:
+    traces = []
+    for job in jobs(backend):
+        stream = job.begin()
+        records = [record for word in job.words for record in stream.push(word)] + stream.flush()
+        traces.append(Trace(stream.header(), tuple(records)))
+    return traces
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 64])
+@pytest.mark.parametrize("kind", [Echo, Chaos])
+def test_streams_write_together_what_they_write_alone(together: int, kind: type[Fake]) -> None:
+    backend = kind()
+    told: list[int] = []
+    traces = translate_all(jobs(backend), backend, together, told.append)
+    assert traces == alone(kind())
+    assert sum(told) == sum(len(words) for words, _, _ in speeches())
+    assert max(backend.batches) == min(together, 5)
+
+
+# --- test sets --------------------------------------------------------------------------------------------------------
+
+TSV = "one\tEin Satz.\tA sentence.\none\tNoch – einer.\tOne more.\ntwo\tDer letzte.\tThe last.\n"
+
+
+def corpus(folder: Path, text: str = TSV) -> SweepTest:
+    path = folder / "set.tsv"
+    path.write_text(text, encoding="utf-8")
+    return SweepTest("toy set", Corpus(path=path))
+
+
+def test_a_test_set_is_one_stream_of_words_as_written(tmp_path: Path) -> None:
+    written = write_streams(corpus(tmp_path), recipe(tmp_path / "out"), "de", "en")
+    assert [path.read_text("utf-8") for path in written.sources] == ["Ein Satz.\nNoch – einer.\nDer letzte.\n"]
+    assert [path.read_text("utf-8") for path in written.references] == ["A sentence.\nOne more.\nThe last.\n"]
+    assert (written.sentences, written.source_words) == (3, 7)
+
+
+def test_or_a_stream_for_each_document(tmp_path: Path) -> None:
+    written = write_streams(corpus(tmp_path), recipe(tmp_path / "out", streams="documents"), "en", "de")
+    assert [path.read_text("utf-8") for path in written.sources] == ["A sentence.\nOne more.\n", "The last.\n"]
+
+
+def test_the_first_sentences_alone(tmp_path: Path) -> None:
+    keys = {"streams": "documents", "sentences": 1}
+    written = write_streams(corpus(tmp_path), recipe(tmp_path / "out", **keys), "de", "en")
+    assert [path.read_text("utf-8") for path in written.sources] == ["Ein Satz.\n"]
+
+
+def test_streams_are_known_by_their_content(tmp_path: Path) -> None:
+    def digest(text: str, **keys: object) -> str:
+        return write_streams(corpus(tmp_path, text), recipe(tmp_path / "out", **keys), "de", "en").sha256
+
+    assert digest(TSV) == digest(TSV)
+    assert digest(TSV) != digest(TSV.replace("Ein", "ein"))
+    assert digest(TSV) != digest(TSV, streams="documents")
+
+
+def test_a_sentence_without_source_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"set\.tsv: a sentence without source words"):
+        write_streams(corpus(tmp_path, "one\t\tNothing.\n"), recipe(tmp_path / "out"), "de", "en")
+
+
+# --- whole sweeps -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toml(tmp_path: Path, model_folder: Path) -> Path:
+    words = made_up_words()
+    lines = [f"talk\t{' '.join(words[i : i + 6])}\t{' '.join(words[i + 9 : i + 15])}." for i in range(0, 30, 6)]
+    (tmp_path / "set.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = tmp_path / "sweep-toy.toml"
+    path.write_text(
+        f"""
+        folder = "out"
+        models = [{json.dumps(str(model_folder))}]
+        k = [1, 3]
+        windows = [0, 2]
+        batch = 4
+        [[test]]
+        name = "toy set"
+        corpus = {{ path = "set.tsv" }}
+        """,
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(path: Path, processes: int = 1, fresh: bool = False) -> Results:
+    return sweep(path, lambda share, detail: None, processes, fresh)
+
+
+def traces(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.jsonl"))}
+
+
+def moments(folder: Path) -> dict[str, int]:
+    return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.jsonl"))}
+
+
+def test_a_sweep_scores_its_traces(toml: Path) -> None:
+    results = run(toml)
+    data = json.loads((results.folder / "results.json").read_text("utf-8"))
+    assert [(row["curve"], row["k"]) for row in data["results"]] == [
+        ("w = 0", 1), ("w = 0", 3), ("w = 2", 1), ("w = 2", 3), ("oracle segments", 1), ("oracle segments", 3),
+        ("whole sentences", None),
+    ]  # fmt: skip
+    test = results.folder / "toy-set"
+    for row in data["results"]:
+        trace = results.folder / row["trace"] / "000.jsonl"
+        report = evaluate(load_streams([test / "000.source"], [test / "000.reference"], [trace]), Options())
+        assert {key: row[key] for key in report.as_json()} == report.as_json()
+        # The command in the file gives the same, run where the file is.
+        assert row["command"].split()[2:7:2] == ["--source", "--reference", "--trace"]
+    offline = parse_trace((test / "tiny/oracle-offline-h60/000.jsonl").read_text("utf-8").splitlines())
+    assert set(offline.delays()) <= {6, 12, 18, 24, 30}
+    assert data["models"][0]["name"] == "tiny"
+    assert data["recipe"]["k"] == [1, 3]
+    assert data["tests"][0]["source_words"] == 30
+    for name in ("toy-set-latency.png", "toy-set-latency.svg", "toy-set-k.png", "results.md"):
+        assert (results.folder / name).stat().st_size > 100
+
+
+def test_results_can_be_published(toml: Path, model_folder: Path) -> None:
+    """No folder of this machine is in them, but what the recipe itself says."""
+    toml.write_text(toml.read_text("utf-8").replace(str(model_folder), model_folder.name), encoding="utf-8")
+    (toml.parent / model_folder.name).symlink_to(model_folder)
+    results = run(toml)
+    for name in ("results.json", "results.md"):
+        assert str(toml.parent) not in (results.folder / name).read_text("utf-8")
+
+
+def test_what_is_done_is_not_done_again(toml: Path) -> None:
+    first = run(toml)
+    before, said = moments(first.folder), traces(first.folder)
+    assert len(before) == 7
+    lost = first.folder / "toy-set/tiny/w2-k1-h60"
+    (lost / "configuration.json").unlink()  # as if it had been interrupted
+    again = run(toml)
+    after = moments(again.folder)
+    assert [name for name in before if before[name] != after[name]] == ["toy-set/tiny/w2-k1-h60/000.jsonl"]
+    assert traces(again.folder) == said
+    assert again.rows == first.rows
+    run(toml, fresh=True)
+    assert not set(moments(first.folder).items()) & set(after.items())
+    assert traces(again.folder) == said
+
+
+def test_other_streams_are_translated_anew(toml: Path) -> None:
+    before = moments(run(toml).folder)
+    toml.write_text("sentences = 3\n" + toml.read_text("utf-8"), encoding="utf-8")
+    results = run(toml)
+    assert not set(moments(results.folder).items()) & set(before.items())
+    assert {row.report.sentences for row in results.rows} == {3}
+
+
+def test_processes_and_documents_change_nothing_in_the_traces(toml: Path) -> None:
+    alone = run(toml)
+    expected = traces(alone.folder)
+    assert run(toml, processes=2, fresh=True).rows == alone.rows
+    assert traces(alone.folder) == expected
+
+
+def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_folder: Path, tmp_path: Path) -> None:
+    from turia.runtime.random_model import write_random_folder
+
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    write_random_folder(bare, "tiny", vocabulary=500)
+    with pytest.raises(InputError, match="no segmenter; set windows"):
+        plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=(bare,)))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", str(toml), "--processes", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "oracle segments" in printed.out
+    assert "scoring" in printed.err
+    toml.write_text("windws = [1]\n" + toml.read_text("utf-8"), encoding="utf-8")
+    assert main(["sweep", str(toml)]) == 2
+    assert "did you mean 'windows'?" in capsys.readouterr().err
+
+
+# --- published outputs ------------------------------------------------------------------------------------------------
+
+
+def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None:
+    (tmp_path / "source.de").write_text("ein kleiner satz\nnoch einer\n", encoding="utf-8")
+    (tmp_path / "reference.en").write_text("A small sentence.\nOne more.\n", encoding="utf-8")
+    for name in ("w1_k2", "w0_k1", "notes"):
+        (tmp_path / name).mkdir()
+    for name, actions in (("w1_k2", "R R R W R W R W W W W W"), ("w0_k1", "R W R W R W W R W R W W")):
+        (tmp_path / name / "hypothesis.en").write_text("A small sentence . One more .\n", encoding="utf-8")
+        (tmp_path / name / "actions").write_text(actions, encoding="utf-8")
+    rows = score_published("toy", Published(tmp_path), recipe(tmp_path), "de", "en")
+    assert [(row.curve, row.k, row.ours) for row in rows] == [
+        ("authors, w = 0", 1, False),
+        ("authors, w = 1", 2, False),
+    ]
+    assert [row.report.bleu.value for row in rows] == pytest.approx([100.0, 100.0])
+    # |y| = 4 and 3 tokens, |x| = 3 and 2; by hand: tau = 3 and 2.
+    first = (1 + (2 - 3 / 4) + (3 - 6 / 4)) / 3
+    second = (1 + (2 - 2 / 3)) / 2
+    assert rows[0].report.al == pytest.approx((first + second) / 2)
+    assert "unit:moses" in rows[0].report.signature
+
+
+def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="expected folders wW_kK"):
+        score_published("toy", Published(tmp_path / "nowhere"), recipe(tmp_path), "de", "en")
