@@ -16,7 +16,7 @@ class Limits:
     streams_a_key: int = 16
     sockets: int = 2000
     """Connections at once, viewers included."""
-    unacknowledged: int = 2000
+    unacknowledged: int = 1000
     """Inputs that a speaker may have sent before they are acknowledged."""
     words_a_second: float = 50.0
     """Words are taken no faster than this; the socket is not read meanwhile."""

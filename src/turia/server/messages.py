@@ -18,7 +18,7 @@ PROTOCOL = 1
 MAX_BYTES = 64 * 1024
 MAX_LETTERS = 200
 """Of a word; the engine looks at no more."""
-MAX_WORDS = 1000
+MAX_WORDS = 500
 """Of one message."""
 MAX_K = 100
 MAX_SEQ = 2**53 - 1

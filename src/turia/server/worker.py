@@ -29,8 +29,8 @@ log = logging.getLogger("turia.server")
 class Task:
     """A session in the worker's hands, from the inputs that it waits with to what became of them.
 
-    `begins` is the second (since 1970) at which the session began. Only the worker touches `session` after the task
-    was first submitted; `inputs` and `events` count what is stored.
+    Once submitted, a task belongs to the worker. `began` is in seconds since 1970; `inputs` and `events` count what is
+    stored.
     """
 
     id: str
@@ -39,6 +39,8 @@ class Task:
     inputs: int
     events: int
     waiting: list[Input] = field(default_factory=list)
+    failed: bool = False
+    """Its stream is ahead of the store: whatever else is submitted for it is left undone."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,9 @@ class Worker:
                 return True
             wait = False
             task, inputs = item
-            task.waiting.extend(inputs)
-            self._busy[task.id] = task
+            if not task.failed:
+                task.waiting.extend(inputs)
+                self._busy[task.id] = task
 
     def _round(self, tasks: Sequence[Task]) -> None:
         """A few inputs of every session that has some."""
@@ -158,7 +161,8 @@ class Worker:
             self._report(Done(task, task.inputs, before, new, ended))
 
     def _fail(self, task: Task) -> None:
-        self._busy.pop(task.id, None)
+        task.failed = True
+        del self._busy[task.id]
         self._report(Failed(task))
 
 

@@ -1,0 +1,255 @@
+"""A client of `turia serve` in Python: words in, events out, whatever the network does (docs/protocol.md).
+
+    async with Speaker("http://127.0.0.1:8000", k=4) as speaker:
+        await speaker.say("Guten", "Tag")
+        await speaker.end()
+        async for event in speaker.events():
+            ...
+
+Words are kept until the server has acknowledged them. When the connection is lost, the client comes back, sends what
+was not acknowledged, and asks for the events that it has not got: none is lost, none comes twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from itertools import groupby
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from turia.errors import InputError, ResourceError
+
+PROTOCOL = 1
+WORDS_A_MESSAGE = 100
+UNACKNOWLEDGED = 500
+"""Inputs sent ahead of the server; fewer than it allows."""
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
+Event = dict[str, Any]
+
+
+class BusyError(ResourceError):
+    """The server is at its capacity, or stopping; come back later."""
+
+
+class Follower:
+    """Follows a session: its events, in order, each once. `session` is the name in /watch/NAME."""
+
+    def __init__(self, url: str, session: str) -> None:
+        self.url, self.session = url.rstrip("/"), session
+        self.connections = 0
+        """How often the client has connected."""
+        self._secret: str | None = None
+        self._have = 0
+        self._events: asyncio.Queue[Event | Exception] = asyncio.Queue()
+        self._socket: ClientConnection | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Follower:
+        self._running = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def events(self) -> AsyncIterator[Event]:
+        """The events of the session, up to its end."""
+        while True:
+            event = await self._events.get()
+            if isinstance(event, Exception):
+                raise event
+            yield event
+            if event["type"] == "end":
+                return
+
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None
+
+    def drop(self) -> None:
+        """Cuts the connection as a bad network would; for tests."""
+        if self._socket is not None:
+            self._socket.transport.abort()
+
+    # --- the conversation -----------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        """Connects, again and again, until the session has ended or the server refuses for good."""
+        wait = FIRST_WAIT
+        while True:
+            have = self._have
+            try:
+                if await self._converse():
+                    return
+            except InputError as error:
+                self._events.put_nowait(error)
+                return
+            except (OSError, WebSocketException, BusyError):
+                # The server or the network is away: both come back.
+                pass
+            finally:
+                self._socket = None
+            wait = FIRST_WAIT if self._have > have else min(LONGEST_WAIT, 2 * wait)
+            await asyncio.sleep(wait)
+
+    async def _converse(self) -> bool:
+        """One connection; True when the session has ended."""
+        path = f"/api/sessions/{self.session}/tickets"
+        answer = await asyncio.to_thread(_post, self.url + path, self._secret, None)
+        async with connect(_socket_url(self.url), compression=None, max_size=2**22) as socket:
+            hello = {"type": "hello", "protocol": PROTOCOL, "ticket": answer["ticket"], "have": self._have}
+            await socket.send(json.dumps(hello))
+            async for text in socket:
+                message = json.loads(text)
+                match message["type"]:
+                    case "hello":
+                        self.connections += 1
+                        self._socket = socket
+                        await self._welcomed(message["inputs"])
+                    case "events":
+                        if self._take(message):
+                            return True
+                    case "ack":
+                        self._acknowledged(message["seq"])
+                    case "error" if not message["retry"]:
+                        raise InputError(f"the server refuses: {message['message']} ({message['code']})")
+                    case "going-away":
+                        await asyncio.sleep(min(1.0, message["retry_after"]))
+        return False
+
+    def _take(self, message: dict[str, Any]) -> bool:
+        """New events; True if the last of the session is among them."""
+        for seq, event in enumerate(message["events"], start=message["seq"]):
+            if seq == self._have + 1:
+                self._have = seq
+                self._events.put_nowait(event)
+                if event["type"] == "end":
+                    return True
+        return False
+
+    async def _welcomed(self, inputs: int) -> None:
+        """The server has stored inputs up to `inputs`."""
+
+    def _acknowledged(self, seq: int) -> None:
+        """The server has stored inputs up to `seq`."""
+
+
+class Speaker(Follower):
+    """Begins a session, speaks in it and follows it."""
+
+    def __init__(
+        self, url: str, *, model: str | None = None, k: int = 4, punctuation: bool = False, key: str | None = None
+    ) -> None:
+        super().__init__(url, "")
+        self._chosen = {"model": model, "k": k, "punctuation": punctuation}
+        self._key = key
+        self._next = 1
+        self._unacknowledged: deque[tuple[int, dict[str, Any]]] = deque()
+        """Numbered inputs that are not acknowledged, oldest first."""
+        self._room = asyncio.Event()
+        self._room.set()
+        self._sent = 0
+        self._sending = asyncio.Lock()
+
+    async def __aenter__(self) -> Speaker:
+        begun = await asyncio.to_thread(_post, f"{self.url}/api/sessions", self._key, self._chosen)
+        self.session, self._secret = begun["session"], begun["secret"]
+        await super().__aenter__()
+        return self
+
+    async def say(self, *words: str) -> None:
+        """Source words, in order. Waits while too many are on their way."""
+        for word in " ".join(words).split():
+            await self._add({"type": "words", "words": [word]})
+        await self._send()
+
+    async def pause(self) -> None:
+        """The sentence is over."""
+        await self._add({"type": "pause"})
+        await self._send()
+
+    async def change(self, *, k: int | None = None, model: str | None = None) -> None:
+        """Another latency from the next sentence on, or another direction."""
+        chosen = {name: value for name, value in (("k", k), ("model", model)) if value is not None}
+        await self._add({"type": "settings"} | chosen)
+        await self._send()
+
+    async def end(self) -> None:
+        """Nothing follows."""
+        await self._add({"type": "end"})
+        await self._send()
+
+    async def _add(self, message: dict[str, Any]) -> None:
+        if len(self._unacknowledged) >= UNACKNOWLEDGED:
+            await self._send()
+            self._room.clear()
+            await self._room.wait()
+        self._unacknowledged.append((self._next, message))
+        self._next += 1
+
+    async def _send(self) -> None:
+        """Sends what this connection has not sent. If it breaks, the next one sends it again."""
+        async with self._sending:
+            if self._socket is None:
+                return
+            new = [item for item in self._unacknowledged if item[0] > self._sent]
+            with suppress(OSError, WebSocketException):
+                for text in _messages(new):
+                    await self._socket.send(text)
+            self._sent = max(self._sent, new[-1][0] if new else 0)
+
+    async def _welcomed(self, inputs: int) -> None:
+        self._acknowledged(inputs)
+        self._sent = inputs
+        await self._send()
+
+    def _acknowledged(self, seq: int) -> None:
+        while self._unacknowledged and self._unacknowledged[0][0] <= seq:
+            self._unacknowledged.popleft()
+        if len(self._unacknowledged) < UNACKNOWLEDGED:
+            self._room.set()
+
+
+def _messages(items: list[tuple[int, dict[str, Any]]]) -> Iterator[str]:
+    """Numbered inputs as messages; neighbouring words share one."""
+    for is_words, group in groupby(items, key=lambda item: item[1]["type"] == "words"):
+        run = list(group)
+        size = WORDS_A_MESSAGE if is_words else 1
+        for begin in range(0, len(run), size):
+            part = run[begin : begin + size]
+            words = {"words": [word for _, item in part for word in item["words"]]} if is_words else {}
+            yield json.dumps(part[0][1] | {"seq": part[0][0]} | words)
+
+
+def _socket_url(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(scheme="wss" if parts.scheme == "https" else "ws", path=f"{parts.path}/socket"))
+
+
+def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
+    """The JSON answer to a POST; what the server says against it is an error for people."""
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
+    request = urllib.request.Request(url, json.dumps(body or {}).encode(), headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            result: dict[str, Any] = json.load(answer)
+            return result
+    except urllib.error.HTTPError as error:
+        with error:
+            text = error.read(1000).decode("utf-8", "replace")
+        if error.code == 503:
+            raise BusyError(f"{url}: the server takes no more streams now: {text}") from None
+        raise InputError(f"{url}: refused with {error.code}: {text}") from None

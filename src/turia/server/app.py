@@ -1,0 +1,260 @@
+"""The HTTP side: pages, sessions, tickets, transcripts, health and metrics; and the way to the socket.
+
+Every answer carries headers that let a page load nothing from elsewhere and run no script that is not a file of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+
+from turia import __version__
+from turia.server.access import Keys, matches, origin_allowed
+from turia.server.hub import Hub, Live, RefusedError
+from turia.server.limits import Limits
+from turia.server.messages import MAX_K, PROTOCOL, ProtocolError
+from turia.server.metrics import Metrics
+from turia.server.session import Translators
+from turia.server.socket import serve_socket
+from turia.server.store import Store
+from turia.server.transcript import MEDIA_TYPES, Kind, Side, transcript
+
+STATIC = Path(__file__).parent / "static"
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+    "object-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # A page that was updated with the server must not run an old script against it.
+    "Cache-Control": "no-cache",
+}
+EVENTS_AT_ONCE = 5000
+
+
+@dataclass(frozen=True)
+class Access:
+    """Whom the server lets in."""
+
+    keys: Keys
+    origins: tuple[str, ...] = ()
+
+
+class ModelInfo(BaseModel):
+    name: str
+    source: str
+    target: str
+
+
+class Info(BaseModel):
+    """What a page needs to know before it begins."""
+
+    version: str
+    protocol: int
+    models: list[ModelInfo]
+    needs_key: bool
+
+
+class NewSession(BaseModel):
+    """What is chosen for a session; k and model may change while it runs."""
+
+    model: str | None = Field(None, description="Name of a model; without it, the server's first.")
+    k: int = Field(4, ge=1, le=MAX_K, description="Words of lead.")
+    punctuation: bool = Field(False, description="Trust the input's punctuation for sentence ends.")
+
+
+class BegunSession(BaseModel):
+    session: str = Field(description="The public name: whoever has it can watch.")
+    secret: str = Field(description="For speaking, and for coming back: send it as a bearer token for a ticket.")
+    ticket: str = Field(description="For the hello of one socket, soon.")
+
+
+class Ticket(BaseModel):
+    ticket: str
+    role: str
+    seconds: float
+
+
+def make_app(translators: Translators, store: Store, limits: Limits, access: Access) -> FastAPI:
+    """The server's application; its hub is `app.state.hub` while it runs."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        hub = app.state.hub = Hub(translators, store, limits, Metrics())
+        await hub.start()
+        sweeper = asyncio.create_task(hub.sweep())
+        yield
+        sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await sweeper
+        await hub.stop()
+
+    # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
+    app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.state.access = access
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.middleware("http")(_guard)
+    app.add_exception_handler(RefusedError, _busy)
+    _add_health(app)
+    _add_sessions(app)
+    _add_pages(app)
+    return app
+
+
+async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    """No page of another origin, and the headers of every answer."""
+    if _comes_from_elsewhere(request):
+        _hub(request).metrics.refusals.labels("origin").inc()
+        return JSONResponse({"detail": "this origin or host name is not allowed; see --origin"}, 403)
+    response = await call_next(request)
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _comes_from_elsewhere(connection: Request | WebSocket) -> bool:
+    access: Access = connection.app.state.access
+    origin, host = connection.headers.get("origin"), connection.headers.get("host", "")
+    return not origin_allowed(origin, host, access.origins, bool(access.keys))
+
+
+async def _busy(request: Request, error: Exception) -> Response:
+    """Past capacity: come back later."""
+    assert isinstance(error, RefusedError)
+    seconds = str(max(1, round(_hub(request).limits.retry_after)))
+    return JSONResponse({"detail": str(error), "code": error.code}, 503, {"Retry-After": seconds})
+
+
+def _hub(connection: Request | WebSocket) -> Hub:
+    hub: Hub = connection.app.state.hub
+    return hub
+
+
+def _bearer(authorization: Annotated[str | None, Header()] = None) -> str | None:
+    kind, _, value = (authorization or "").partition(" ")
+    return value if kind.lower() == "bearer" and value else None
+
+
+Bearer = Annotated[str | None, Depends(_bearer)]
+
+
+def _owner(request: Request, key: Bearer) -> str:
+    access: Access = request.app.state.access
+    owner = access.keys.owner(key)
+    if owner is None:
+        _hub(request).metrics.refusals.labels("key").inc()
+        raise HTTPException(401, "an API key is needed: Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"})
+    return owner
+
+
+Owner = Annotated[str, Depends(_owner)]
+
+
+def _add_health(app: FastAPI) -> None:
+    @app.get("/livez", summary="The process answers")
+    async def live() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", summary="Models are warm and streams are taken", responses={503: {}})
+    async def ready(request: Request) -> Response:
+        is_ready = _hub(request).ready
+        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+
+    @app.get("/metrics", summary="For Prometheus; with a key where keys are asked for")
+    async def metrics(request: Request, owner: Owner) -> Response:
+        return Response(_hub(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _add_sessions(app: FastAPI) -> None:
+    @app.get("/api/info", summary="Models and versions")
+    async def info(request: Request) -> Info:
+        names = [(name, *name.partition("-")[::2]) for name in _hub(request).translators]
+        models = [ModelInfo(name=name, source=source, target=target) for name, source, target in names]
+        return Info(
+            version=__version__, protocol=PROTOCOL, models=models, needs_key=bool(request.app.state.access.keys)
+        )
+
+    @app.post("/api/sessions", status_code=201, summary="Begin a session", responses={401: {}, 503: {}})
+    async def begin(request: Request, chosen: NewSession, owner: Owner) -> BegunSession:
+        hub = _hub(request)
+        try:
+            session, secret = await hub.create(
+                owner, chosen.model or next(iter(hub.translators)), chosen.k, chosen.punctuation
+            )
+        except ProtocolError as error:
+            raise HTTPException(422, str(error)) from error
+        ticket = hub.tickets.issue((session, "speaker"), time.monotonic())
+        return BegunSession(session=session, secret=secret, ticket=ticket)
+
+    @app.post(
+        "/api/sessions/{session}/tickets",
+        status_code=201,
+        summary="A ticket for one socket: with the session's secret to speak, without to watch",
+        responses={403: {}, 404: {}},
+    )
+    async def ticket(request: Request, session: str, secret: Bearer) -> Ticket:
+        hub, live = _hub(request), await _find(request, session)
+        if secret is not None and not matches(secret, live.saved.secret_hash):
+            hub.metrics.refusals.labels("secret").inc()
+            raise HTTPException(403, "this is not the secret of the session")
+        role = "viewer" if secret is None else "speaker"
+        issued = hub.tickets.issue((session, "viewer" if secret is None else "speaker"), time.monotonic())
+        return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
+
+    @app.get("/api/sessions/{session}/transcript.{kind}", summary="All that was said so far, as a file")
+    async def download(request: Request, session: str, kind: Kind, side: Side = "target") -> Response:
+        await _find(request, session)
+        text = await asyncio.to_thread(_transcript, _hub(request).store, session, kind, side)
+        name = f'attachment; filename="captions-{side}.{kind}"'
+        return Response(text, media_type=f"{MEDIA_TYPES[kind]}; charset=utf-8", headers={"Content-Disposition": name})
+
+    @app.websocket("/socket")
+    async def socket(websocket: WebSocket) -> None:
+        hub = _hub(websocket)
+        if _comes_from_elsewhere(websocket):
+            hub.metrics.refusals.labels("origin").inc()
+            await websocket.send_denial_response(JSONResponse({"detail": "this origin is not allowed"}, 403))
+        elif hub.draining or hub.followers() >= hub.limits.sockets:
+            hub.metrics.refusals.labels("sockets").inc()
+            seconds = str(max(1, round(hub.limits.retry_after)))
+            busy = JSONResponse({"detail": "no more connections are taken"}, 503, {"Retry-After": seconds})
+            await websocket.send_denial_response(busy)
+        else:
+            await serve_socket(websocket, hub)
+
+
+async def _find(request: Request, session: str) -> Live:
+    live = await _hub(request).find(session)
+    if live is None:
+        raise HTTPException(404, "no such session")
+    return live
+
+
+def _transcript(store: Store, session: str, kind: Kind, side: Side) -> str:
+    events: list[str] = []
+    while more := store.events(session, len(events), EVENTS_AT_ONCE):
+        events += more
+    return transcript(events, kind, side)
+
+
+def _add_pages(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    @app.get("/watch/{session}", include_in_schema=False)
+    async def watch(session: str) -> Response:
+        return FileResponse(STATIC / "watch.html")
+
+    @app.get("/overlay/{session}", include_in_schema=False)
+    async def overlay(session: str) -> Response:
+        return FileResponse(STATIC / "overlay.html")

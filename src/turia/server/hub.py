@@ -1,0 +1,316 @@
+"""The sessions that are in use: who speaks, who follows, and what has come of it so far.
+
+All of it lives on the event loop, so nothing here needs a lock. The worker thread reports with `call_soon_threadsafe`.
+A connection never waits for another: each remembers how far it has read, and takes the next events when it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from turia.engine.stream import Stream
+from turia.server.access import Tickets, hash_secret, new_secret
+from turia.server.limits import Limits
+from turia.server.messages import ProtocolError, Refusal, Role, ServerMessage, SettingsChange
+from turia.server.metrics import Metrics
+from turia.server.session import Input, Session, Translators
+from turia.server.store import Saved, Store
+from turia.server.worker import Done, Failed, Task, Worker
+
+RECENT = 256
+"""Events of a session kept in memory; whoever is further behind reads the store."""
+MOST_FAILURES = 3
+SWEEP_SECONDS = 5.0
+log = logging.getLogger("turia.server")
+
+
+class RefusedError(Exception):
+    """A request that cannot be served now."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(eq=False)
+class Follower:
+    """One connection's place in a session."""
+
+    role: Role
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    outbox: list[ServerMessage] = field(default_factory=list)
+    refusal: Refusal | None = None
+    """Set when the connection is to end."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refusal = self.refusal or refusal
+        self.wake.set()
+
+
+class Live:
+    """A session in use."""
+
+    def __init__(self, saved: Saved, now: float) -> None:
+        self.task: Task | None = None
+        self.loading = asyncio.Lock()
+        self.failures = 0
+        self.speaker: Follower | None = None
+        self.followers: set[Follower] = set()
+        self.held_until = now
+        """While nobody speaks, the session keeps its place until then."""
+        self._recent: deque[str] = deque(maxlen=RECENT)
+        self.arrivals: deque[tuple[int, float]] = deque()
+        """Number and time of the inputs in the worker's hands."""
+        self.reset(saved)
+
+    def reset(self, saved: Saved) -> None:
+        """Stands where the store does."""
+        self.saved = saved
+        self.inputs, self.events, self.ended = saved.inputs, saved.events, saved.ended
+        self.received = saved.inputs
+        """Number of the last input that was taken; those after `inputs` are in the worker's hands."""
+        self._recent.clear()
+        self.arrivals.clear()
+
+    def holds_place(self, now: float) -> bool:
+        return not self.ended and (self.speaker is not None or self.held_until > now)
+
+    def add_events(self, events: Sequence[str]) -> None:
+        self._recent.extend(events)
+        self.events += len(events)
+
+    def recent_after(self, after: int) -> list[str] | None:
+        """The events after number `after`; None if memory does not hold them all."""
+        missing = self.events - after
+        return list(self._recent)[-missing:] if 0 < missing <= len(self._recent) else None
+
+    def wake_all(self) -> None:
+        for follower in self.followers:
+            follower.wake.set()
+
+
+class Hub:
+    """Begins, finds, continues and drops sessions."""
+
+    def __init__(self, translators: Translators, store: Store, limits: Limits, metrics: Metrics) -> None:
+        self.translators, self.store, self.limits, self.metrics = translators, store, limits, metrics
+        self.tickets: Tickets[tuple[str, Role]] = Tickets(limits.ticket)
+        self.ready = self.draining = False
+        self._lives: dict[str, Live] = {}
+        self._loop = asyncio.get_running_loop()
+        self._worker = Worker(store, self._report_from_worker)
+        self._drained = asyncio.Event()
+
+    # --- the server's life ----------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Warms the models and begins to work."""
+        for translator in self.translators.values():
+            await asyncio.to_thread(_warm, translator.stream(k=1, punctuation=False))
+        self._worker.start()
+        self.ready = True
+
+    async def sweep(self) -> None:
+        """Drops what nobody uses, for as long as the server lives."""
+        forgotten = -float("inf")
+        while True:
+            now = time.monotonic()
+            if now - forgotten > 3600:
+                forgotten = now
+                count = await asyncio.to_thread(self.store.forget, time.time() - self.limits.keep)
+                if count:
+                    log.info("%d old sessions deleted", count)
+            for session, live in list(self._lives.items()):
+                if not live.followers and not live.holds_place(now) and live.received == live.inputs:
+                    del self._lives[session]
+            self._count()
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def drain(self) -> None:
+        """Takes nothing more, finishes what was taken, and sees everybody off."""
+        self.ready, self.draining = False, True
+        for live in self._lives.values():
+            live.wake_all()
+        if any(live.followers for live in self._lives.values()):
+            try:
+                await asyncio.wait_for(self._drained.wait(), self.limits.drain)
+            except TimeoutError:
+                log.warning("some connections did not end in time")
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._worker.stop)
+        self.store.close()
+
+    # --- sessions -------------------------------------------------------------------------------------------------
+
+    async def create(self, owner: str, model: str, k: int, punctuation: bool) -> tuple[str, str]:
+        """A new session's id and secret."""
+        self._refuse_if_full(owner)
+        session, event = Session.begin(self.translators, model, k, punctuation)
+        name, secret, now = new_secret()[:22], new_secret(), time.time()
+        saved = Saved(name, owner, hash_secret(secret), now, now, 0, 1, False, session.state())
+        live = Live(saved, time.monotonic() + self.limits.grace)
+        # The place is taken before anything is awaited: two requests cannot get the last one.
+        self._lives[name] = live
+        live.task = Task(name, session, saved.began, 0, 1)
+        await asyncio.to_thread(self.store.create, saved, [event])
+        self._count()
+        return name, secret
+
+    async def find(self, session: str) -> Live | None:
+        """A session in memory or in the store."""
+        if session not in self._lives:
+            saved = await asyncio.to_thread(self.store.load, session)
+            if saved is None:
+                return None
+            # Somebody else may have asked for it in the meantime.
+            self._lives.setdefault(session, Live(saved, time.monotonic()))
+        return self._lives[session]
+
+    async def join(self, live: Live, role: Role) -> Follower:
+        """A new connection to a session. The newest speaker has the word: the old connection may be a dead one."""
+        follower = Follower(role)
+        if role == "speaker":
+            if not live.holds_place(time.monotonic()) and not live.ended:
+                self._refuse_if_full(live.saved.owner)
+            if live.speaker is not None:
+                live.speaker.refuse(Refusal("replaced", "the session goes on in another connection"))
+            live.speaker = follower
+        # From here on the session stays in memory.
+        live.followers.add(follower)
+        self._count()
+        if role == "speaker":
+            try:
+                await self._load(live)
+            except BaseException:
+                self.leave(live, follower)
+                raise
+            if live.inputs:
+                self.metrics.resumes.inc()
+        return follower
+
+    def leave(self, live: Live, follower: Follower) -> None:
+        live.followers.discard(follower)
+        if live.speaker is follower:
+            live.speaker = None
+            live.held_until = time.monotonic() + self.limits.grace
+        if self.draining and not any(other.followers for other in self._lives.values()):
+            self._drained.set()
+        self._count()
+
+    def take(self, live: Live, inputs: Sequence[Input]) -> None:
+        """Inputs of the speaker. What came before is left out; a gap is refused."""
+        if inputs[0].seq > live.received + 1:
+            raise ProtocolError("gap", f"input {inputs[0].seq} came after {live.received}; send from there")
+        new = [item for item in inputs if item.seq > live.received]
+        if not new:
+            return
+        if live.ended:
+            raise ProtocolError("ended", "the session has ended; begin a new one")
+        for item in new:
+            if isinstance(item, SettingsChange) and item.model is not None and item.model not in self.translators:
+                raise ProtocolError("model", f"no such model; this server has {', '.join(self.translators)}")
+        if new[-1].seq - live.inputs > self.limits.unacknowledged:
+            most = self.limits.unacknowledged
+            raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
+        assert live.task is not None
+        live.received = new[-1].seq
+        live.arrivals.append((live.received, time.monotonic()))
+        self._worker.submit(live.task, new)
+
+    async def events_after(self, live: Live, after: int, most: int) -> list[str]:
+        """Events for a follower that has those up to `after`."""
+        recent = live.recent_after(after)
+        if recent is not None:
+            return recent[:most]
+        return await asyncio.to_thread(self.store.events, live.saved.id, after, most)
+
+    async def _load(self, live: Live) -> None:
+        """The session's stream, from the store if it is not in memory."""
+        async with live.loading:
+            if live.task is not None or live.ended:
+                return
+            saved = await asyncio.to_thread(self.store.load, live.saved.id)
+            if saved is None:
+                raise ProtocolError("session", "the session is not known any more")
+            session = await asyncio.to_thread(Session.restore, self.translators, saved.state)
+            live.reset(saved)
+            live.task = Task(saved.id, session, saved.began, saved.inputs, saved.events)
+
+    # --- reports --------------------------------------------------------------------------------------------------
+
+    def _report_from_worker(self, report: Done | Failed) -> None:
+        self._loop.call_soon_threadsafe(self._take_report, report)
+
+    def _take_report(self, report: Done | Failed) -> None:
+        live = self._lives.get(report.task.id)
+        if live is None or live.task is not report.task:
+            return
+        if isinstance(report, Failed):
+            self._take_failure(live)
+            return
+        live.failures = 0
+        live.inputs, live.ended = report.inputs, report.ended
+        live.add_events(report.events)
+        self._measure(live, report.events)
+        live.wake_all()
+
+    def _take_failure(self, live: Live) -> None:
+        """The speaker is to come back and send again what was not acknowledged; but not for ever."""
+        live.task, live.received = None, live.inputs
+        live.arrivals.clear()
+        live.failures += 1
+        self.metrics.refusals.labels("failed").inc()
+        if live.speaker is not None:
+            retry = live.failures < MOST_FAILURES
+            live.speaker.refuse(Refusal("failed", "the translation failed; what was acknowledged is safe", retry))
+
+    def _measure(self, live: Live, events: Sequence[str]) -> None:
+        now = time.monotonic()
+        while live.arrivals and live.arrivals[0][0] <= live.inputs:
+            self.metrics.delay.observe(now - live.arrivals.popleft()[1])
+        for event in map(json.loads, events):
+            if event["type"] == "source":
+                self.metrics.words_in.inc()
+            elif event["type"] == "write":
+                self.metrics.words_out.inc()
+                self.metrics.lag.observe(max(0, event["read"] - event["index"] - 1))
+
+    # --- places ---------------------------------------------------------------------------------------------------
+
+    def _refuse_if_full(self, owner: str) -> None:
+        """Past its capacity the server refuses at once, so that those who are in keep their pace."""
+        now = time.monotonic()
+        holding = [live for live in self._lives.values() if live.holds_place(now)]
+        if not self.ready:
+            code, message = "not-ready", "the server is starting or stopping"
+        elif len(holding) >= self.limits.streams:
+            code, message = "capacity", f"all {self.limits.streams} streams are in use"
+        elif sum(live.saved.owner == owner for live in holding) >= self.limits.streams_a_key:
+            code, message = "key-capacity", f"all {self.limits.streams_a_key} streams of this key are in use"
+        else:
+            return
+        self.metrics.refusals.labels(code).inc()
+        raise RefusedError(code, message)
+
+    def followers(self) -> int:
+        return sum(len(live.followers) for live in self._lives.values())
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        self.metrics.streams.set(sum(live.holds_place(now) for live in self._lives.values()))
+        viewers = (f.role == "viewer" for live in self._lives.values() for f in live.followers)
+        self.metrics.viewers.set(sum(viewers))
+
+
+def _warm(stream: Stream) -> None:
+    """The first words of a model are slow: said before anybody waits for them."""
+    for word in ("eins", "zwei", "drei"):
+        stream.push(word)
+    stream.flush()

@@ -1,0 +1,139 @@
+"""`turia serve`: the address, the keys, the files, and an orderly end.
+
+SIGTERM or Ctrl-C: not ready, going-away to everybody, what was taken is finished and stored, exit 0. A second one
+does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from turia.errors import InputError, ResourceError
+from turia.server.access import Keys, is_loopback
+from turia.server.app import Access, make_app
+from turia.server.limits import Limits
+from turia.server.messages import MAX_BYTES
+from turia.server.session import Translators
+from turia.server.store import SqliteStore
+
+SHORTEST_KEY = 16
+SEND_BUFFER = 64 * 1024
+"""Bytes that the kernel keeps for a reader that takes nothing."""
+PING_SECONDS = 20.0
+log = logging.getLogger("turia.server")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `turia serve` is told."""
+
+    host: str
+    port: int
+    data: Path
+    limits: Limits
+    key_file: Path | None = None
+    origins: tuple[str, ...] = ()
+
+
+def data_folder() -> Path:
+    """Where sessions are kept unless told otherwise."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "turia"
+
+
+def read_keys(path: Path | None) -> list[str]:
+    """API keys, one a line."""
+    if path is None:
+        return []
+    try:
+        keys = [line.strip() for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a file of keys: {error}") from error
+    short = [number for number, key in enumerate(keys, start=1) if len(key) < SHORTEST_KEY]
+    if short or not keys:
+        raise InputError(f"{path}: expected keys of at least {SHORTEST_KEY} characters, one a line")
+    return keys
+
+
+def serve(translators: Translators, options: Options) -> None:
+    """Serves until told to stop."""
+    keys = read_keys(options.key_file)
+    if not keys and not is_loopback(options.host):
+        raise InputError(f"{options.host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    listening = listen(options.host, options.port)
+    store = SqliteStore(options.data / "sessions.sqlite")
+    app = make_app(translators, store, options.limits, Access(Keys(keys), options.origins))
+    config = uvicorn.Config(
+        app,
+        ws_max_size=MAX_BYTES,
+        # Compression costs each connection hundreds of kilobytes.
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=2 * PING_SECONDS,
+        timeout_graceful_shutdown=2,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+    )
+    logging.getLogger("uvicorn.error").addFilter(_not_a_refused_handshake)
+    port = listening.getsockname()[1]
+    name = f"[{options.host}]" if ":" in options.host else options.host
+    print(f"Turia is at http://{name}:{port}  (Ctrl-C ends it)", flush=True)
+    _Server(config, app).run(sockets=[listening])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InputError(f"{host}: not an address of this machine: {error.strerror}") from error
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    try:
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        raise ResourceError(f"{host}:{port}: cannot listen: {error.strerror}; choose another --port") from error
+    return listening
+
+
+def _not_a_refused_handshake(record: logging.LogRecord) -> bool:
+    """uvicorn takes a handshake that we refused, as we may, for one that we forgot."""
+    return "without completing handshake" not in record.getMessage()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, except that it drains before it stops, and then exits with 0."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._draining = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal. uvicorn's own would be raised again at the end and make the exit code another than 0."""
+        if self._draining or self._loop is None or not self.started:
+            self.should_exit = True
+            return
+        self._draining = True
+        asyncio.run_coroutine_threadsafe(self._drain(), self._loop)
+
+    async def _drain(self) -> None:
+        await self._app.state.hub.drain()
+        self.should_exit = True

@@ -1,0 +1,230 @@
+"""One WebSocket: it reads what a speaker says, and writes what a follower has not seen (docs/protocol.md).
+
+Reading and writing are two tasks. The writer takes events when the network takes them; a reader of the captions that
+takes nothing for too long is cut. Whatever ends the connection, the session stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from turia.server.hub import Follower, Hub, Live, RefusedError
+from turia.server.limits import Bucket
+from turia.server.messages import (
+    Ack,
+    Events,
+    GoingAway,
+    Hello,
+    Notice,
+    Ping,
+    Pong,
+    ProtocolError,
+    Refusal,
+    Role,
+    ServerMessage,
+    Welcome,
+    format_server,
+    parse_client,
+)
+from turia.server.session import Word, inputs_of
+
+EVENTS_A_MESSAGE = 200
+NORMAL, GOING_AWAY, POLICY, TRY_AGAIN = 1000, 1001, 1008, 1013
+"""Codes with which a WebSocket closes."""
+log = logging.getLogger("turia.server")
+
+
+async def serve_socket(socket: WebSocket, hub: Hub) -> None:
+    """A connection, from its hello to its end."""
+    await socket.accept()
+    try:
+        try:
+            async with asyncio.timeout(hub.limits.hello):
+                hello, live, role = await _hello(socket, hub)
+            follower = await hub.join(live, role)
+        except TimeoutError:
+            raise ProtocolError("hello", "no hello came in time") from None
+    except ProtocolError as error:
+        hub.metrics.refusals.labels(error.code).inc()
+        await _end(socket, Refusal(error.code, str(error)), POLICY)
+        return
+    except RefusedError as refused:
+        await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
+        return
+    except WebSocketDisconnect:
+        return
+    try:
+        await _converse(_Connection(socket, hub, live, follower, min(hello.have, live.events)))
+    finally:
+        hub.leave(live, follower)
+
+
+async def _hello(socket: WebSocket, hub: Hub) -> tuple[Hello, Live, Role]:
+    hello = parse_client(await _receive(socket))
+    if not isinstance(hello, Hello):
+        raise ProtocolError("hello", "the first message is a hello")
+    granted = hub.tickets.use(hello.ticket, time.monotonic())
+    if granted is None:
+        raise ProtocolError("ticket", "the ticket is unknown, used or too old; ask for another")
+    session, role = granted
+    live = await hub.find(session)
+    if live is None:
+        raise ProtocolError("session", "the session is not known any more")
+    return hello, live, role
+
+
+async def _receive(socket: WebSocket) -> str | bytes:
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    data: str | bytes | None = message.get("text")
+    return message["bytes"] if data is None else data
+
+
+async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
+    """Says why, if there is something to say, and closes; a client that has gone or takes nothing is left."""
+    try:
+        async with asyncio.timeout(1):
+            if last is not None:
+                await socket.send_text(format_server(last))
+            await socket.close(code)
+    except (TimeoutError, WebSocketDisconnect, RuntimeError):
+        pass
+
+
+async def _converse(connection: _Connection) -> None:
+    """Reads and writes until one of them is done."""
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(connection.read())
+        writing = group.create_task(connection.write())
+        await asyncio.wait([reading, writing], return_when=asyncio.FIRST_COMPLETED)
+        reading.cancel()
+        writing.cancel()
+
+
+class _Connection:
+    """The two halves of a conversation. Neither raises for what a client or the network does."""
+
+    def __init__(self, socket: WebSocket, hub: Hub, live: Live, follower: Follower, have: int) -> None:
+        self.socket, self.hub, self.live, self.follower = socket, hub, live, follower
+        self._sent = have
+        self._acknowledged = live.inputs
+        self._told_to_go = False
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    async def read(self) -> None:
+        """Takes messages until the client goes; what it may not say ends the conversation, by the writer."""
+        try:
+            await self._read_all()
+        except WebSocketDisconnect:
+            return
+        except ProtocolError as error:
+            self.hub.metrics.refusals.labels(error.code).inc()
+            self.follower.refuse(Refusal(error.code, str(error), retry=error.code in ("gap", "idle")))
+        # The writer still has to say why.
+        await asyncio.Event().wait()
+
+    async def _read_all(self) -> None:
+        limits = self.hub.limits
+        bucket = Bucket(limits.words_a_second, limits.burst, time.monotonic())
+        while True:
+            message = parse_client(await self._next())
+            if self.hub.draining:
+                continue
+            if isinstance(message, Ping):
+                self._say(Pong())
+                continue
+            if isinstance(message, Hello):
+                raise ProtocolError("hello", "a second hello")
+            if self.follower.role != "speaker":
+                raise ProtocolError("role", "a viewer only listens")
+            if self.follower.refusal is not None:
+                continue
+            inputs = inputs_of(message)
+            self.hub.take(self.live, inputs)
+            words = sum(isinstance(item, Word) for item in inputs)
+            await asyncio.sleep(bucket.take(max(1, words), time.monotonic()))
+
+    async def _next(self) -> str | bytes:
+        """The next message. A speaker who is silent for long is warned, then sent off; viewers may be silent."""
+        limits = self.hub.limits
+        if self.follower.role != "speaker":
+            return await _receive(self.socket)
+        try:
+            async with asyncio.timeout(max(0.0, limits.idle - limits.idle_warning)):
+                return await _receive(self.socket)
+        except TimeoutError:
+            self._say(Notice("idle", "nothing was said for long; say something to stay", limits.idle_warning))
+        try:
+            async with asyncio.timeout(limits.idle_warning):
+                return await _receive(self.socket)
+        except TimeoutError:
+            raise ProtocolError("idle", "nothing was said for too long; the session can be resumed") from None
+
+    def _say(self, message: ServerMessage) -> None:
+        self.follower.outbox.append(message)
+        self.follower.wake.set()
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    async def write(self) -> None:
+        """Sends what the follower has not got, until there is a reason to end."""
+        live = self.live
+        welcome = Welcome(live.saved.id, self.follower.role, live.inputs, live.events, self.hub.limits.told())
+        try:
+            await self._send(welcome)
+            while True:
+                self.follower.wake.clear()
+                await self._send_news()
+                if self._finished():
+                    break
+                await self.follower.wake.wait()
+        except (WebSocketDisconnect, RuntimeError):
+            # Starlette raises RuntimeError for a socket that has been closed meanwhile.
+            return
+        except TimeoutError:
+            self.hub.metrics.refusals.labels("slow").inc()
+            log.info("a reader that took nothing was cut")
+            return
+        if self.hub.draining:
+            await _end(self.socket, None, GOING_AWAY)
+        else:
+            await _end(self.socket, self.follower.refusal, POLICY if self.follower.refusal else NORMAL)
+
+    async def _send_news(self) -> None:
+        live, follower = self.live, self.follower
+        if self.hub.draining and not self._told_to_go:
+            self._told_to_go = True
+            await self._send(GoingAway(self.hub.limits.retry_after))
+        while follower.outbox:
+            await self._send(follower.outbox.pop(0))
+        # The count is read first: an acknowledged input never runs ahead of its events.
+        inputs = live.inputs
+        while self._sent < live.events:
+            events = await self.hub.events_after(live, self._sent, EVENTS_A_MESSAGE)
+            if not events:
+                # Forgotten by the store, long after everybody's last word.
+                self._sent = live.events
+                break
+            await self._send(Events(self._sent + 1, tuple(events)))
+            self._sent += len(events)
+        if follower.role == "speaker" and self._acknowledged < inputs:
+            self._acknowledged = inputs
+            await self._send(Ack(inputs))
+
+    def _finished(self) -> bool:
+        """Whether the conversation is over: refused, or all is done and told."""
+        live = self.live
+        if self.follower.refusal is not None:
+            return True
+        told = self._sent == live.events and (self.follower.role != "speaker" or self._acknowledged == live.inputs)
+        return (self.hub.draining or live.ended) and live.received == live.inputs and told
+
+    async def _send(self, message: ServerMessage) -> None:
+        async with asyncio.timeout(self.hub.limits.stall):
+            await self.socket.send_text(format_server(message))

@@ -1,0 +1,90 @@
+"""Servers under test: real processes on real sockets, with fake models."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+class FakeServer:
+    """A server process that can be killed and started again on the same port and the same data."""
+
+    def __init__(self, data: Path, **given: Any) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = data / "server.log"
+        self._options = {"port": self.port, "data": str(data)} | given
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> FakeServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.server.run_fake", json.dumps(self._options)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
+            )
+        while self.status("/readyz") != 200:
+            assert self._process.poll() is None, self.log.read_text()
+            time.sleep(0.05)
+
+    def kill(self, with_signal: int = signal.SIGKILL) -> int:
+        """Its exit code."""
+        assert self._process is not None
+        self._process.send_signal(with_signal)
+        return self._process.wait(timeout=60)
+
+    def memory(self) -> int:
+        """Bytes that the process holds."""
+        assert self._process is not None
+        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def status(self, path: str) -> int:
+        try:
+            return self.get(path)[0]
+        except (urllib.error.URLError, OSError):
+            return 0
+
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        return self._ask(urllib.request.Request(self.url + path, headers=headers))
+
+    def post(self, path: str, body: dict[str, Any] | None = None, **headers: str) -> tuple[int, dict[str, Any]]:
+        data = json.dumps(body or {}).encode()
+        asked = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | headers)
+        status, text = self._ask(asked)
+        return status, json.loads(text)
+
+    def _ask(self, asked: urllib.request.Request) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def faults(self) -> list[str]:
+        """Lines of the log that tell of something unforeseen."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if "Traceback" in line or "ERROR" in line]
