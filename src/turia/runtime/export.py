@@ -1,0 +1,79 @@
+"""Writes a model folder from weights: the graphs, what goes with them, and their sums. docs/model-folder.md shows it.
+
+A folder is written under another name and renamed when complete. One that is there already is replaced if it is a model
+folder, and left alone if it is anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from turia.errors import InputError, ModelError, ResourceError
+from turia.runtime.folder import CARD_FILE, CONFIG_FILE, SUMS_FILE, ModelConfig, load_folder, write_config, write_sums
+from turia.runtime.graph import save_graphs
+from turia.runtime.tensors import Weights, graph_tensors, weight_shapes
+
+SEGMENTER_SETTINGS = "segmenter.json"
+
+
+def write_folder(
+    folder: Path, config: ModelConfig, weights: Weights, card: str, subwords: Path, segmenter: Path | None = None
+) -> None:
+    """`subwords` is the folder that has the model's subword files, `segmenter` the one of an exported segmenter."""
+    found = {name: values.shape for name, values in weights.items()}
+    assert found == weight_shapes(config.shape), "weights of another shape"
+    _check_free(folder)
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        for source in [*_subword_files(config, subwords), *_segmenter_files(config, segmenter)]:
+            shutil.copyfile(source, partial / source.name)
+        save_graphs(config.shape, graph_tensors(config.shape, weights, config.precision), config.precision, partial)
+        write_config(config, partial)
+        (partial / CARD_FILE).write_text(card, encoding="utf-8", newline="\n")
+        write_sums(partial)
+        # Vocabularies of another model are found here, before an older export is given up.
+        load_folder(partial)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+    except OSError as error:
+        raise ResourceError(f"{folder}: could not be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check_free(folder: Path) -> None:
+    if folder.is_dir() and (not any(folder.iterdir()) or all((folder / name).exists() for name in _OWN_FILES)):
+        return
+    if folder.exists():
+        raise InputError(f"{folder} is there and is no model folder; choose another place")
+
+
+_OWN_FILES = (CONFIG_FILE, SUMS_FILE)
+
+
+def _subword_files(config: ModelConfig, folder: Path) -> list[Path]:
+    files = [folder / name for name in dict.fromkeys(config.subword_files())]
+    for file in files:
+        if not file.is_file():
+            raise ModelError(f"{file}: missing; expected the subwords that the model was trained with")
+    return files
+
+
+def _segmenter_files(config: ModelConfig, folder: Path | None) -> Sequence[Path]:
+    """The files of an exported segmenter, which must be one for the source language."""
+    if folder is None:
+        return ()
+    try:
+        language = json.loads((folder / SEGMENTER_SETTINGS).read_text(encoding="utf-8"))["language"]
+    except FileNotFoundError:
+        raise ModelError(f"{folder}: no {SEGMENTER_SETTINGS}; expected what `turia segmenter train` exports") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / SEGMENTER_SETTINGS}: not the settings of a segmenter: {error!r}") from error
+    if language != config.source_language:
+        raise ModelError(f"{folder}: a segmenter of {language!r}, but the model reads {config.source_language!r}")
+    return sorted(folder.glob("segmenter*"))

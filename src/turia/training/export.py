@@ -1,0 +1,111 @@
+"""A trained run as a model folder: which checkpoint, with which properties, and a card that says where it is from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from turia import __version__
+from turia.config import Corpus, Recipe
+from turia.errors import InputError, ModelError
+from turia.model.checkpoint import average_model, load_json, load_model
+from turia.model.transformer import Transformer
+from turia.runtime.export import write_folder
+from turia.runtime.folder import ModelConfig
+from turia.runtime.tensors import Precision
+from turia.training.run import RunFolder
+
+
+def export_run(
+    run: Path, folder: Path, precision: Precision = "int8", average: int | None = None, segmenter: Path | None = None
+) -> ModelConfig:
+    """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest."""
+    trained = RunFolder(run)
+    if not (run / "recipe.json").is_file():
+        raise ModelError(f"{run}: no recipe.json; expected a run folder that `turia train` has written")
+    recipe = trained.recipe()
+    checkpoints = _checkpoints(trained, average)
+    model = average_model(checkpoints) if len(checkpoints) > 1 else load_model(checkpoints[0])
+    config = ModelConfig(
+        recipe.source_language,
+        recipe.target_language,
+        model.shape,
+        precision,
+        gamma=float(load_json(run / "data.json")["gamma"]),
+        history=recipe.windows.history,
+        trained_k=recipe.training.k_range,
+    )
+    # A mean of checkpoints has not been validated.
+    scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
+    card = _card(config, recipe, [checkpoint.name for checkpoint in checkpoints], scores)
+    write_folder(folder, config, _weights(model), card, run, segmenter)
+    return config
+
+
+def _checkpoints(run: RunFolder, average: int | None) -> list[Path]:
+    if average is None:
+        return [run.best() or run.newest()]
+    steps = run.steps()
+    if len(steps) < average:
+        raise InputError(f"{run.path}: --average {average}, but there are {len(steps)} checkpoints")
+    return [run.checkpoint(step) for step in steps[-average:]]
+
+
+def _weights(model: Transformer) -> dict[str, Any]:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
+    """The last validation of a checkpoint, as training logged it."""
+    step = int(checkpoint.name.removeprefix("step-"))
+    validations = [line for line in run.read_log() if line["step"] == step and "dev_loss" in line]
+    if not validations:
+        return []
+    figures = validations[-1].items()
+    return [f"{name} {value:.2f}" for name, value in figures if name == "dev_loss" or name.startswith("bleu")]
+
+
+def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: list[str]) -> str:
+    """README.md: front matter that `turia models` reads, and sections for people to fill."""
+    corpora = list(dict.fromkeys(_corpus_name(corpus) for corpus in recipe.data.train))
+    shape = config.shape
+    ks = "1 to the length of a sentence" if config.trained_k is None else "{} to {}".format(*config.trained_k)
+    lines = [
+        "---",
+        "languages:",
+        f"- {config.source_language}",
+        f"- {config.target_language}",
+        "data:",
+        *(f"- {name}" for name in corpora),
+        "scores:",
+        *(f"- {score} (dev set, while training, float32)" for score in scores),
+        "---",
+        "",
+        f"# {config.source_language} → {config.target_language}",
+        "",
+        "A model for streaming translation with Turia.",
+        "",
+        f"- Transformer {shape.width}/{shape.feed_forward}, {shape.heads} heads, {shape.encoder_layers} encoder and "
+        f"{shape.decoder_layers} decoder layers, {shape.target_vocabulary} target pieces; {config.precision}",
+        f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
+        f"- history {config.history} words, catch-up {config.gamma} target words to a source word",
+        f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
+        "",
+        "## Data and licences",
+        "",
+        *(f"- {name}: licence to be named" for name in corpora),
+        "",
+        "## Limits",
+        "",
+        "Made to be read while somebody speaks. Nobody has checked its translations: do not use it where a wrong word",
+        "does harm.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _corpus_name(corpus: Corpus) -> str:
+    """The last two parts of a corpus's path: its name, not where it lies on somebody's disk."""
+    path = corpus.path or corpus.source
+    assert path is not None
+    return "/".join(path.parts[-2:])

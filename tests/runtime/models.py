@@ -1,0 +1,97 @@
+"""Small models with random weights, as torch has them and as the runtime has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tests.engine.fakes import subwords
+from turia.config import Model
+from turia.model.presets import Shape, shape_of
+from turia.model.transformer import Transformer
+from turia.runtime.export import write_folder
+from turia.runtime.folder import ModelConfig, load_folder
+from turia.runtime.session import DecodeRequest, EncodeRequest, Floats, Ints, Runtime
+from turia.runtime.tensors import Precision
+
+Norm = Literal["pre", "post"]
+POSITIONS = 160
+
+
+class Both(NamedTuple):
+    """One model, twice."""
+
+    transformer: Transformer
+    runtime: Runtime
+
+
+MakeBoth = Callable[[Norm, bool, Precision], Both]
+
+
+def tiny_shape(norm: Norm = "pre", joint: bool = True) -> Shape:
+    return shape_of(Model(preset="tiny", norm=norm, max_positions=POSITIONS), len(subwords()), len(subwords()), joint)
+
+
+def random_transformer(shape: Shape, seed: int = 5) -> Transformer:
+    """Nothing is zero or one in it: a bias or a norm that got lost would be seen."""
+    torch.manual_seed(seed)
+    model = Transformer(shape).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def weights_of(model: Transformer) -> dict[str, Floats]:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def config_of(shape: Shape, precision: Precision = "float32") -> ModelConfig:
+    return ModelConfig("xx", "yy", shape, precision, gamma=1.0, history=20)
+
+
+def save_subwords(shape: Shape, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in set(config_of(shape).subword_files()):
+        subwords().save(folder / name)
+
+
+def make_both(folder: Path, norm: Norm, joint: bool, precision: Precision) -> Both:
+    shape = tiny_shape(norm, joint)
+    model = random_transformer(shape)
+    save_subwords(shape, folder / "subwords")
+    write_folder(folder / "model", config_of(shape, precision), weights_of(model), "a card\n", folder / "subwords")
+    return Both(model, Runtime(load_folder(folder / "model")))
+
+
+@torch.no_grad()
+def torch_logits(model: Transformer, source: Ints, reach: Ints, target: Ints, limit: Ints) -> Floats:
+    """[R, V] of all rows, in one pass."""
+
+    def row(values: Ints) -> Tensor:
+        return torch.from_numpy(values)[None]
+
+    logits: Floats = model.logits(model(row(source), row(reach), row(target), row(limit))[0]).numpy()
+    return logits
+
+
+def runtime_logits(
+    runtime: Runtime, source: Ints, reach: Ints, target: Ints, limit: Ints, stops: list[int], prefill: int
+) -> Floats:
+    """[rows, V] of the rows from `prefill` on: positions encoded up to each stop, rows decoded one by one."""
+    memory = None
+    for begin, stop in zip([0, *stops], stops, strict=False):
+        [memory] = runtime.encode([EncodeRequest(memory, source[begin:stop], reach[begin:stop])])
+    assert memory is not None
+    [(state, logits)] = runtime.decode([DecodeRequest(None, memory, target[:prefill], limit[:prefill])])
+    rows = [logits]
+    for row in range(prefill, len(target)):
+        here = slice(row, row + 1)
+        [(state, logits)] = runtime.decode([DecodeRequest(state, memory, target[here], limit[here])])
+        rows.append(logits)
+    return np.array(rows)

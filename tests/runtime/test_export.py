@@ -1,0 +1,102 @@
+"""Writing a model folder: whole or not at all, and never over somebody's other files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.models import config_of, save_subwords, tiny_shape
+from turia.errors import InputError, ModelError
+from turia.runtime.export import write_folder
+from turia.runtime.folder import STREAMS, load_folder
+from turia.runtime.session import EncodeRequest, Runtime
+from turia.runtime.tensors import random_weights
+
+SHAPE = tiny_shape(joint=False)
+WEIGHTS = random_weights(SHAPE)
+
+
+@pytest.fixture
+def subword_folder(tmp_path: Path) -> Path:
+    save_subwords(SHAPE, tmp_path / "subwords")
+    return tmp_path / "subwords"
+
+
+def names(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
+def test_everything_is_there(tmp_path: Path, subword_folder: Path) -> None:
+    write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder)
+    graphs = {f"{side}{'' if n == 1 else f'-x{n}'}.onnx" for side in ("encoder", "decoder") for n in STREAMS}
+    texts = {"config.json", "README.md", "SHA256SUMS", "source.subwords.model", "target.subwords.model"}
+    assert names(tmp_path / "model") == graphs | texts | {"weights.bin"}
+    assert names(tmp_path) == {"model", "subwords"}
+
+
+def test_graphs_share_their_weights_on_disk(tmp_path: Path, subword_folder: Path) -> None:
+    write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder)
+    weights = sum(values.nbytes for values in WEIGHTS.values())
+    stored = (tmp_path / "model" / "weights.bin").stat().st_size
+    # Beside the weights: positions, and what rounds an offset up.
+    assert weights < stored < weights + 4 * SHAPE.max_positions * SHAPE.width + 64 * 200
+    graphs = sum(file.stat().st_size for file in (tmp_path / "model").glob("*.onnx"))
+    assert graphs < 200_000
+
+
+def test_an_export_is_replaced_by_the_next(tmp_path: Path, subword_folder: Path) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "one", subword_folder)
+    (folder / "left-over").write_text("", encoding="utf-8")
+    write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "two", subword_folder)
+    assert load_folder(folder).config.precision == "int8"
+    assert "left-over" not in names(folder)
+
+
+def test_other_folders_are_left_alone(tmp_path: Path, subword_folder: Path) -> None:
+    holidays = tmp_path / "holidays"
+    holidays.mkdir()
+    (holidays / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="holidays is there and is no model folder; choose another place"):
+        write_folder(holidays, config_of(SHAPE), WEIGHTS, "card", subword_folder)
+    assert names(holidays) == {"config.json"}
+
+
+def test_a_failed_export_leaves_the_last_one(tmp_path: Path, subword_folder: Path) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "card", subword_folder)
+    (subword_folder / "target.subwords.model").unlink()
+    with pytest.raises(ModelError, match=r"target.subwords.model: missing; expected the subwords"):
+        write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "card", subword_folder)
+    assert load_folder(folder).config.precision == "float32"
+    assert names(tmp_path) == {"model", "subwords"}
+
+
+def test_a_segmenter_goes_along(tmp_path: Path, subword_folder: Path) -> None:
+    segmenter = tmp_path / "segmenter"
+    segmenter.mkdir()
+    (segmenter / "segmenter.json").write_text(json.dumps({"language": "xx"}), encoding="utf-8")
+    (segmenter / "segmenter-w2.onnx").write_bytes(b"graph")
+    (segmenter / "notes.txt").write_text("not part of it", encoding="utf-8")
+    write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, segmenter)
+    assert (tmp_path / "model" / "segmenter-w2.onnx").read_bytes() == b"graph"
+    assert "notes.txt" not in names(tmp_path / "model")
+    assert "segmenter-w2.onnx" in (tmp_path / "model" / "SHA256SUMS").read_text(encoding="utf-8")
+
+
+def test_a_segmenter_of_another_language_is_refused(tmp_path: Path, subword_folder: Path) -> None:
+    (tmp_path / "segmenter.json").write_text(json.dumps({"language": "qq"}), encoding="utf-8")
+    with pytest.raises(ModelError, match="a segmenter of 'qq', but the model reads 'xx'"):
+        write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, tmp_path)
+    with pytest.raises(ModelError, match=r"no segmenter\.json; expected what `turia segmenter train` exports"):
+        write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, subword_folder)
+
+
+def test_random_weights_run(tmp_path: Path, subword_folder: Path) -> None:
+    write_folder(tmp_path / "model", config_of(SHAPE, "int8"), WEIGHTS, "card", subword_folder)
+    runtime = Runtime(load_folder(tmp_path / "model"))
+    [state] = runtime.encode([EncodeRequest(None, np.arange(9), np.full(9, 9))])
+    assert state.length == 9

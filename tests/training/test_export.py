@@ -1,0 +1,111 @@
+"""`turia export`: the right checkpoint of a run, and the properties it was trained with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.engine.fakes import subwords
+from tests.runtime.models import random_transformer, torch_logits
+from turia.cli import main
+from turia.config import Recipe, load_toml, to_dict
+from turia.model.checkpoint import save_checkpoint
+from turia.model.presets import shape_of
+from turia.model.transformer import Transformer
+from turia.runtime.folder import CARD_FILE, load_folder
+from turia.runtime.session import DecodeRequest, EncodeRequest, Floats, Runtime
+from turia.training.run import RunFolder
+
+TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
+IDS, LIMITS = np.arange(7, 19), np.arange(1, 13)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> tuple[Path, list[Transformer]]:
+    """A run with three checkpoints, and the models in them; the first was the best."""
+    recipe = load_toml(Recipe, TINY)
+    training = replace(recipe.training, k_range=(1, 6))
+    recipe = replace(recipe, training=training, windows=replace(recipe.windows, history=17))
+    folder = RunFolder(tmp_path / "run")
+    folder.checkpoints.mkdir(parents=True)
+    (folder.path / "recipe.json").write_text(json.dumps(to_dict(recipe)), encoding="utf-8")
+    (folder.path / "data.json").write_text(json.dumps({"gamma": 1.07}), encoding="utf-8")
+    subwords().save(folder.path / "subwords.model")
+    shape = shape_of(recipe.model, len(subwords()), len(subwords()), joint=True)
+    models = [random_transformer(shape, seed) for seed in (1, 2, 3)]
+    for step, model in enumerate(models, start=1):
+        save_checkpoint(folder.checkpoint(step), model)
+        folder.log(step=step, loss=9.0)
+        folder.log(step=step, dev_loss=float(step), bleu_k4_h0=10.0 + step)
+    folder.set_best(1, 1.0)
+    return folder.path, models
+
+
+def last_logits(folder: Path) -> Floats:
+    runtime = Runtime(load_folder(folder))
+    [memory] = runtime.encode([EncodeRequest(None, IDS, LIMITS)])
+    return runtime.decode([DecodeRequest(None, memory, IDS, LIMITS)])[0][1]
+
+
+def expected_logits(model: Transformer) -> Floats:
+    last: Floats = torch_logits(model, IDS, LIMITS, IDS, LIMITS)[-1]
+    return last
+
+
+def test_the_best_checkpoint_or_the_newest(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    path, models = run
+    assert main(["export", str(path), str(tmp_path / "best"), "--precision", "float32"]) == 0
+    np.testing.assert_allclose(last_logits(tmp_path / "best"), expected_logits(models[0]), atol=1e-4)
+    (path / "best.json").unlink()
+    assert main(["export", str(path), str(tmp_path / "newest"), "--precision", "float32"]) == 0
+    np.testing.assert_allclose(last_logits(tmp_path / "newest"), expected_logits(models[2]), atol=1e-4)
+
+
+def test_the_mean_of_the_newest(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    path, models = run
+    assert main(["export", str(path), str(tmp_path / "mean"), "--precision", "float32", "--average", "2"]) == 0
+    for mine, other in zip(models[1].parameters(), models[2].parameters(), strict=True):
+        mine.data.add_(other.data).div_(2)
+    np.testing.assert_allclose(last_logits(tmp_path / "mean"), expected_logits(models[1]), atol=1e-4)
+
+
+def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    assert main(["export", str(run[0]), str(tmp_path / "model")]) == 0
+    config = load_folder(tmp_path / "model").config
+    assert (config.precision, config.gamma, config.history, config.trained_k) == ("int8", 1.07, 17, (1, 6))
+    assert (config.source_language, config.target_language) == ("toy", "swapped")
+    card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
+    front = card.split("---")[1].splitlines()
+    assert "- toy/train.source" in front
+    assert "- bleu_k4_h0 11.00 (dev set, while training, float32)" in front
+    assert "weights of step-00000001;" in card
+    assert "trained for k from 1 to 6" in card
+    assert str(tmp_path) not in card
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--average", "4"], "--average 4, but there are 3 checkpoints"),
+        (["--segmenter", "."], "no segmenter.json; expected what `turia segmenter train` exports"),
+    ],
+)
+def test_one_line_for_people(
+    run: tuple[Path, list[Transformer]],
+    tmp_path: Path,
+    more: list[str],
+    complaint: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["export", str(run[0]), str(tmp_path / "model"), *more]) == 2
+    assert capsys.readouterr().err.rstrip("\n").endswith(complaint)
+    assert not (tmp_path / "model").exists()
+
+
+def test_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(tmp_path), str(tmp_path / "model")]) == 2
+    assert "no recipe.json; expected a run folder that `turia train` has written" in capsys.readouterr().err
