@@ -148,7 +148,9 @@ def test_a_sentence_without_source_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def toml(tmp_path: Path, model_folder: Path) -> Path:
     words = made_up_words()
-    lines = [f"talk\t{' '.join(words[i : i + 6])}\t{' '.join(words[i + 9 : i + 15])}." for i in range(0, 30, 6)]
+    lines = [
+        f"talk {i // 18}\t{' '.join(words[i : i + 6])}\t{' '.join(words[i + 9 : i + 15])}." for i in range(0, 30, 6)
+    ]
     (tmp_path / "set.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     path = tmp_path / "sweep-toy.toml"
     path.write_text(
@@ -235,8 +237,10 @@ def test_other_streams_are_translated_anew(toml: Path) -> None:
     assert {row.report.sentences for row in results.rows} == {3}
 
 
-def test_processes_and_documents_change_nothing_in_the_traces(toml: Path) -> None:
+def test_processes_change_nothing_in_the_traces(toml: Path) -> None:
+    toml.write_text('streams = "documents"\n' + toml.read_text("utf-8"), encoding="utf-8")
     alone = run(toml)
+    assert {row.report.streams for row in alone.rows} == {2}
     expected = traces(alone.folder)
     assert run(toml, processes=2, fresh=True).rows == alone.rows
     assert traces(alone.folder) == expected
@@ -274,7 +278,7 @@ def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None
     for name, actions in (("w1_k2", "R R R W R W R W W W W W"), ("w0_k1", "R W R W R W W R W R W W")):
         (tmp_path / name / "hypothesis.en").write_text("A small sentence . One more .\n", encoding="utf-8")
         (tmp_path / name / "actions").write_text(actions, encoding="utf-8")
-    rows = score_published("toy", Published(tmp_path), recipe(tmp_path), "de", "en")
+    rows = score_published("toy", Published(tmp_path), recipe(tmp_path), ("de", "en"), 1)
     assert [(row.curve, row.k, row.ours) for row in rows] == [
         ("authors, w = 0", 1, False),
         ("authors, w = 1", 2, False),
@@ -285,8 +289,9 @@ def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None
     second = (1 + (2 - 2 / 3)) / 2
     assert rows[0].report.al == pytest.approx((first + second) / 2)
     assert "unit:moses" in rows[0].report.signature
+    assert (rows[0].words, rows[0].reference_words) == (7, 7)
 
 
 def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="expected folders wW_kK"):
-        score_published("toy", Published(tmp_path / "nowhere"), recipe(tmp_path), "de", "en")
+        score_published("toy", Published(tmp_path / "nowhere"), recipe(tmp_path), ("de", "en"), 1)

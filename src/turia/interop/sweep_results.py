@@ -29,6 +29,7 @@ from turia.evaluation.inputs import load_streams, read_lines
 from turia.evaluation.options import Options, Unit
 from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
 from turia.evaluation.report import Report, evaluate
+from turia.evaluation.units import unit_counts
 from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate
 from turia.stream.trace import Note, parse_trace
 
@@ -141,7 +142,7 @@ def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
     languages = (planned.models[0].source_language, planned.models[0].target_language)
     for test in recipe.test:
         if test.published is not None:
-            rows += score_published(test.name, test.published, recipe, *languages)
+            rows += score_published(test.name, test.published, recipe, languages, processes)
     return rows
 
 
@@ -197,43 +198,55 @@ def _score_run(task: _ScoreTask) -> Row:
         run.configuration.k,
         evaluate(streams, task.options),
         sum(len(stream.words) for stream in streams),
-        _words(line for stream in streams for line in stream.references),
+        sum(len(line.split()) for stream in streams for line in stream.references),
         offline=run.configuration.offline,
         details=details,
     )
 
 
-def _words(lines: Iterator[str]) -> int:
-    return sum(len(line.split()) for line in lines)
+@dataclass(frozen=True)
+class _PublishedTask:
+    test: str
+    published: Published
+    window: int
+    k: int
+    folder: Path
+    languages: tuple[str, str]
+    options: Options
 
 
 def score_published(
-    test: str, published: Published, recipe: SweepRecipe, source_language: str, target_language: str
+    test: str, published: Published, recipe: SweepRecipe, languages: tuple[str, str], processes: int
 ) -> list[Row]:
     """The rows of every folder wW_kK of somebody else's outputs. One WRITE is one of their units."""
-    folder = published.folder
-    source, reference = folder / f"source.{source_language}", folder / f"reference.{target_language}"
-    unit = Unit(published.unit)
-    options = Options(recipe.dal_scale, unit, target_language, resamples=recipe.resamples)
-    rows = []
-    for window, k, path in published_runs(published):
-        hypothesis = path / f"hypothesis.{target_language}"
-        streams = load_streams([source], [reference], hypotheses=[hypothesis], actions=[path / "actions"])
-        rows.append(
-            Row(
-                test,
-                published.name,
-                f"{published.name}, w = {window}",
-                f"w{window}",
-                k,
-                evaluate(streams, options),
-                len(streams[0].words),
-                _words(iter(streams[0].references)),
-                ours=False,
-                details={"window": window},
-            )
-        )
-    return rows
+    options = Options(recipe.dal_scale, Unit(published.unit), languages[1], resamples=recipe.resamples)
+    tasks = [
+        _PublishedTask(test, published, window, k, folder, languages, options)
+        for window, k, folder in published_runs(published)
+    ]
+    return list(in_processes(_score_published_run, tasks, min(processes, len(tasks))))
+
+
+def _score_published_run(task: _PublishedTask) -> Row:
+    above, (source, target) = task.published.folder, task.languages
+    (stream,) = load_streams(
+        [above / f"source.{source}"],
+        [above / f"reference.{target}"],
+        hypotheses=[task.folder / f"hypothesis.{target}"],
+        actions=[task.folder / "actions"],
+    )
+    return Row(
+        task.test,
+        task.published.name,
+        f"{task.published.name}, w = {task.window}",
+        f"w{task.window}",
+        task.k,
+        evaluate([stream], task.options),
+        len(stream.words),
+        sum(unit_counts(stream.references, task.options.unit, target)),
+        ours=False,
+        details={"window": task.window},
+    )
 
 
 def published_runs(published: Published) -> list[tuple[int, int, Path]]:
