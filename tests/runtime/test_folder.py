@@ -109,7 +109,10 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
         (lambda data: data.update(gamma="fast"), "gamma is 'fast', expected a number"),
         (lambda data: data.update(shape=3), "shape is 3, expected a table"),
         (lambda data: data["shape"].update(heads=0), "shape.heads is 0, expected 1 or more"),
-        (lambda data: data["shape"].update(heads=5), "shape.width is 64, expected a multiple of twice the heads"),
+        (
+            lambda data: data["shape"].update(heads=5),
+            "shape.width is 64, expected an even number of 4 or more that the 5 heads",
+        ),
         (lambda data: data["shape"].update(encoder="octopus"), "shape.encoder is 'octopus', expected one of"),
         (lambda data: data.update(normalisation=9), "trained on text of normalisation 9, this Turia has 1"),
     ],

@@ -26,8 +26,9 @@ def write_folder(
     found = {name: values.shape for name, values in weights.items()}
     assert found == weight_shapes(config.shape), "weights of another shape"
     _check_free(folder)
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial, old = (folder.with_name(folder.name + ending) for ending in (".partial", ".old"))
+    for leftover in (partial, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     try:
         partial.mkdir(parents=True)
         for source in [*_subword_files(config, subwords), *_segmenter_files(config, segmenter)]:
@@ -38,12 +39,14 @@ def write_folder(
         write_sums(partial)
         # Vocabularies of another model are found here, before an older export is given up.
         load_folder(partial)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
         partial.rename(folder)
     except OSError as error:
         raise ResourceError(f"{folder}: could not be written: {error.strerror}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _check_free(folder: Path) -> None:

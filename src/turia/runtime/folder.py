@@ -64,8 +64,11 @@ class ModelConfig:
         for name, value in vars(self.shape).items():
             if isinstance(value, int) and not isinstance(value, bool) and value < 1:
                 raise ConfigError(f"shape.{name} is {value}, expected 1 or more")
-        if self.shape.width % (2 * self.shape.heads):
-            raise ConfigError(f"shape.width is {self.shape.width}, expected a multiple of twice the heads")
+        width, heads = self.shape.width, self.shape.heads
+        if width % heads or width % 2 or width < 4:
+            raise ConfigError(
+                f"shape.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
+            )
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
 
