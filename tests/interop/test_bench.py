@@ -14,17 +14,8 @@ from turia.cli import main
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator
-from turia.interop.bench import (
-    SENTENCE_WORDS,
-    Amounts,
-    ScriptedBackend,
-    bench,
-    growth,
-    measure,
-    speech,
-    spread,
-    together,
-)
+from turia.interop.bench import Amounts, bench, growth, measure, spread, together
+from turia.interop.bench_script import SENTENCE_WORDS, ScriptedBackend, speech
 from turia.runtime.random_model import random_folder
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note, Record, SentenceEnd

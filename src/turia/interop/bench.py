@@ -1,53 +1,32 @@
 """`turia bench`: how long a word takes, in which part, with how much memory, and whether that stays so.
 
-Everything is measured in the engine itself, Python around the model included. Times are processor time of this
-process, which has one thread: on a free core that is the time on the clock, and other jobs do not count.
-
-**What is said is scripted.** How long a model's sentences are would decide its figures, and the words of random weights
-are noise: loops, which the engine's guards cut. So the model computes every step in full, and then a script overrules
-its choice: as many words as the source sentence asks for, three in ten of them of two pieces, none repeated in a loop.
-
-**What is compared.** The engine with its caches, on this model's own runtime; and the naive procedure: the same engine,
-which encodes the whole window again at each READ and decodes the whole target again at each piece.
+Everything is measured in the engine itself, Python around the model included; the words are scripted (bench_script.py).
+Two procedures are compared: the engine with its caches on the model's own runtime, and the naive one: the same engine,
+which encodes the whole window again at each READ and decodes the whole target again for each piece, on eager torch.
 """
 
 from __future__ import annotations
 
 import platform
-import random
 import resource
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from rich import box
 from rich.table import Table
 
 from turia import __version__
-from turia.engine.model import Backend, Logits, Model
+from turia.engine.model import Backend, Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.interop.bench_script import DECODER, ENCODER, SENTENCE_WORDS, ScriptedBackend, clock, speech
 from turia.interop.sweep import Job, translate_all
-from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write
-from turia.text.subwords import Subwords
-from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, SEP_ID, WORD_END
-
-SENTENCE_WORDS = (10, 30)
-"""Shortest and longest sentence; 20 words on average."""
-TWO_PIECES = 0.3
-"""Share of words, source and target, that have two pieces."""
-
-ENCODER, DECODER = ("window", "encoder step"), ("prefill", "decoder step")
-"""Kinds of calls: the first begins a window (or a sentence's target history), the second goes on with it."""
-
-clock = time.process_time
 
 
 @dataclass(frozen=True)
@@ -66,126 +45,6 @@ class Amounts:
 
 
 QUICK = Amounts(words=60, naive_words=20, marks=(100, 500), stretch=100, streams=(1, 4), stream_words=25)
-
-
-# --- the script -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Followed:
-    """A state of the model, and how far its sentence is."""
-
-    inner: Any
-    words: int = 0
-    """Complete words of the current sentence."""
-    begun: bool = False
-    """Whether it stands in the middle of a word."""
-
-    @property
-    def length(self) -> int:
-        return int(self.inner.length)
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of the model."""
-
-    kind: str
-    rows: int
-    requests: int
-    seconds: float
-
-
-class ScriptedBackend:
-    """Runs a backend, times its calls, and overrules its choices (see the top of this file)."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        target = model.target_subwords
-        usable = ~(target.is_control | target.is_byte | target.starts_empty_word)
-        self._last_pieces: list[int] = np.flatnonzero(usable & target.ends_word).tolist()
-        self._first_pieces: list[int] = np.flatnonzero(usable & ~target.ends_word).tolist()
-        self._random = random.Random(1)
-        self.calls: list[Call] = []
-
-    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]:
-        plain = [replace(request, state=_inner(request.state)) for request in requests]
-        began = clock()
-        states = self._model.backend.encode(plain)
-        self._note(ENCODER[requests[0].state is not None], requests, began)
-        ends_word = self._model.source_subwords.ends_word
-        return [
-            _follow(request.state, request.ids, ends_word, state)
-            for request, state in zip(requests, states, strict=True)
-        ]
-
-    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]:
-        plain = [replace(request, state=_inner(request.state), memory=_inner(request.memory)) for request in requests]
-        began = clock()
-        results = self._model.backend.decode(plain)
-        self._note(DECODER[requests[0].state is not None], requests, began)
-        ends_word = self._model.target_subwords.ends_word
-        followed = [
-            _follow(request.state, request.ids, ends_word, state)
-            for request, (state, _) in zip(requests, results, strict=True)
-        ]
-        return [(state, self._choice(state, request.memory)) for request, state in zip(requests, followed, strict=True)]
-
-    def _note(self, kind: str, requests: Sequence[EncodeRequest] | Sequence[DecodeRequest], began: float) -> None:
-        seconds = clock() - began
-        self.calls.append(Call(kind, sum(len(request.ids) for request in requests), len(requests), seconds))
-
-    def _choice(self, target: _Followed, source: Any) -> Logits:
-        """Scores that leave one choice. The engine itself forbids an end that comes too early."""
-        scores = np.zeros(len(self._model.target_subwords), dtype=np.float32)
-        two = not target.begun and self._random.random() < TWO_PIECES
-        scores[self._random.choice(self._first_pieces if two else self._last_pieces)] = 1.0
-        if not target.begun and target.words >= self._model.gamma * source.words:
-            scores[BRK_ID] = 2.0
-        return scores
-
-
-def _inner(state: Any) -> Any:
-    return None if state is None else state.inner
-
-
-def _follow(past: Any, ids: npt.NDArray[np.int64], ends_word: npt.NDArray[np.bool_], state: Any) -> _Followed:
-    """`state`, and how far its sentence is after the pieces `ids`."""
-    words, begun = (0, False) if past is None else (past.words, past.begun)
-    for piece in ids.tolist():
-        if piece in (DOC_ID, CONT_ID, SEP_ID):
-            words, begun = 0, False
-        else:
-            begun = not ends_word[piece]
-            words += not begun
-    return _Followed(state, words, begun)
-
-
-@dataclass(frozen=True)
-class Speech:
-    """Source words without meaning, and the lengths of their sentences."""
-
-    words: list[str]
-    lengths: list[int]
-
-
-def speech(subwords: Subwords, words: int, seed: int = 1) -> Speech:
-    """At least `words` words in whole sentences. Words are pieces of the vocabulary, earlier ones more often."""
-    chance = random.Random(seed)
-    plain = [
-        piece
-        for index, piece in enumerate(subwords.pieces)
-        if not (subwords.is_control[index] or subwords.is_byte[index] or subwords.starts_empty_word[index])
-    ]
-    plain = [piece for piece in plain if piece.rstrip(WORD_END).isalpha() and piece.islower()]
-    endings = [piece.removesuffix(WORD_END) for piece in plain if piece.endswith(WORD_END)]
-    beginnings = [piece for piece in plain if not piece.endswith(WORD_END)]
-    lengths: list[int] = []
-    while sum(lengths) < words:
-        lengths.append(chance.randint(*SENTENCE_WORDS))
-    said = chance.choices(endings, [1 / rank for rank in range(1, len(endings) + 1)], k=sum(lengths))
-    said = [chance.choice(beginnings) + word if chance.random() < TWO_PIECES else word for word in said]
-    return Speech(said, lengths)
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
