@@ -99,6 +99,8 @@ class Subwords:
     """One vocabulary for both languages, or one each."""
     sentences: Positive = 1_000_000
     """At most so many pairs, evenly spaced, are used to learn the pieces."""
+    reuse: Path | None = None
+    """A run or data folder whose pieces are taken as they are, in place of learning some: for fine-tuning."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Training:
     """The optimiser and its schedule."""
 
     batch_tokens: Positive = 4000
-    """Target tokens in a batch, padding included."""
+    """Pieces of the longer side in a batch of one process, padding included."""
     batch_tokens_start: Positive | None = None
     """Batches begin at this size and grow to `batch_tokens` over `batch_growth_steps`."""
     batch_growth_steps: Natural = 0
@@ -162,7 +164,7 @@ class Training:
     """A run whose weights are the start (fine-tuning)."""
     threads: Positive | None = None
     keep: Natural = 5
-    """Checkpoints kept beside best and last, for averaging."""
+    """Newest checkpoints kept, for averaging. The last one and the best one stay in any case."""
     save_minutes: AboveZero = 10.0
     save_steps: Positive | None = None
     """Save every so many steps in place of minutes."""
@@ -188,7 +190,7 @@ class Validation:
     """Validate every so many steps in place of minutes."""
     k: tuple[Positive, ...] = (1, 4, 8, 16)
     batches: Natural = 40
-    """Batches of the dev set in the loss; 0 takes all."""
+    """Batches of the dev set in the loss, from its shortest samples to its longest; 0 takes all."""
     bleu_sentences: Natural = 100
     """Sentences of the dev set, in document order, that are decoded as a stream; 0 for none."""
     bleu_k: tuple[Positive, ...] = (8,)
@@ -352,19 +354,40 @@ T = TypeVar("T")
 
 
 def load_toml(kind: type[T], path: Path) -> T:
-    """The dataclass `kind` from a TOML file; every complaint names the file and the key."""
+    """The dataclass `kind` from a TOML file; every complaint names the file, the line and the key."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; expected a TOML file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from error
     try:
-        return from_dict(kind, data, base=path.parent)
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 at byte {error.start}") from error
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # not TOML, a number of 5,000 digits, brackets 5,000 deep
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+    base = path.parent.absolute()
+    try:
+        return from_dict(kind, data, base)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        line = _line_of(kind, text, base, str(error))
+        raise ConfigError(f"{path}:{line}: {error}" if line else f"{path}: {error}") from error
+
+
+def _line_of(kind: type[Any], text: str, base: Path, complaint: str) -> int:
+    """The line whose reading first gives rise to a complaint; 0 where the empty file does: a key is missing."""
+    lines = text.split("\n")
+    for number in range(len(lines) + 1):
+        try:
+            from_dict(kind, tomllib.loads("\n".join(lines[:number])), base)
+        except tomllib.TOMLDecodeError:
+            continue  # in the middle of a value
+        except ConfigError as error:
+            if str(error) == complaint:
+                return number
+    return len(lines)
 
 
 def from_dict(kind: type[T], data: dict[str, Any], base: Path | None = None, prefix: str = "") -> T:

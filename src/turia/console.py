@@ -28,8 +28,6 @@ class Display:
             self.task = self.bar.add_task("", total=1.0, title=title)
 
     def __enter__(self) -> Display:
-        if self.bar is not None:
-            self.bar.start()
         return self
 
     def __exit__(
@@ -40,6 +38,7 @@ class Display:
 
     def update(self, share: float, detail: str) -> None:
         """`share` of the work is done, 0 to 1."""
+        self._show_bar()
         if self.bar is not None:
             self.bar.update(self.task, completed=share, description=detail)
         else:
@@ -47,4 +46,10 @@ class Display:
 
     def say(self, line: str) -> None:
         """A line that stays."""
+        self._show_bar()
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _show_bar(self) -> None:
+        """With the first news, not before: of several processes of one command, only one has any."""
+        if self.bar is not None:
+            self.bar.start()

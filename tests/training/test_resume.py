@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import pytest
 import torch
 
 from tests.training.toy import toy_recipe
-from turia.config import Recipe
+from turia.config import Corpus, Recipe
+from turia.corpus.prepare import prepare
 from turia.errors import ConfigError, ResourceError
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
@@ -36,11 +39,25 @@ def short(folder: Path) -> Recipe:
         save_steps=5,
         keep=3,
     )
-    return replace(recipe, validation=replace(recipe.validation, steps=10, bleu_sentences=8, bleu_k=(4,)))
+    return replace(recipe, validation=replace(recipe.validation, steps=10, bleu_sentences=2, bleu_k=(4,)))
+
+
+def quick(folder: Path, steps: int) -> Recipe:
+    """Where only the files matter: few steps, and the shortest look at the model."""
+    recipe = short(folder)
+    return replace(
+        recipe,
+        training=replace(recipe.training, steps=steps),
+        validation=replace(recipe.validation, k=(4,), batches=1, bleu_sentences=0),
+    )
+
+
+def weights_at(run: Path, step: int) -> dict[str, torch.Tensor]:
+    return load_tensors(RunFolder(run).checkpoint(step) / "model.safetensors")
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    return load_tensors(RunFolder(run).checkpoint(STEPS) / "model.safetensors")
+    return weights_at(run, STEPS)
 
 
 def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
@@ -78,67 +95,167 @@ loop.train(recipe, print)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, torch.Tensor]:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return weights(train(short(folder), lambda _: None))
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(short(tmp_path_factory.mktemp("undisturbed")), lambda _: None)
 
 
 @pytest.mark.parametrize(("stop", "moment"), [(3, "stepping"), (13, "stepping"), (15, "saving")])
-def test_killed_and_resumed_ends_the_same(
-    tmp_path: Path, undisturbed: dict[str, torch.Tensor], stop: int, moment: str
-) -> None:
+def test_killed_and_resumed_ends_the_same(tmp_path: Path, undisturbed: Path, stop: int, moment: str) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(stop), moment]
     killed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     saved = RunFolder(tmp_path / "run").steps()
     assert (saved[-1] if saved else 0) == 5 * ((stop - 1) // 5 if moment == "saving" else stop // 5)
     train(short(tmp_path), lambda _: None)
-    assert_same(weights(tmp_path / "run"), undisturbed)
+    assert_same(weights(tmp_path / "run"), weights(undisturbed))
     steps = [entry["step"] for entry in RunFolder(tmp_path / "run").read_log()]
     assert steps == sorted(steps), "the log of the steps that were lost is dropped"
 
 
-def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = short(tmp_path)
-    train(replace(recipe, training=replace(recipe.training, steps=5)), lambda _: None)
-    import turia.model.checkpoint as checkpoint
+def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=5)
+    train(recipe, lambda _: None)
+    before = weights_at(recipe.run, 5)
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # A real refusal: no file of this process may grow beyond what the weights need.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(ResourceError, match=r"could not save.*File too large.*untouched"):
+            train(quick(tmp_path, steps=STEPS), lambda _: None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    run = RunFolder(recipe.run)
+    assert run.steps() == [5]
+    assert not list(run.checkpoints.glob("*.partial"))
+    assert_same(weights_at(recipe.run, 5), before)
 
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write_durably", full)
-    with pytest.raises(ResourceError, match=r"could not save.*No space left.*untouched"):
-        train(recipe, lambda _: None)
-    assert RunFolder(recipe.run).steps() == [5]
-    assert len(load_tensors(RunFolder(recipe.run).newest() / "model.safetensors")) > 0
+def test_a_run_resumes_whatever_its_small_files_looked_like(tmp_path: Path) -> None:
+    """Killed before its first checkpoint, while it wrote a line of its log; killed before it noted its best."""
+    recipe = quick(tmp_path, steps=3)
+    run = RunFolder(recipe.run)
+    run.checkpoints.mkdir(parents=True)
+    run.metrics.write_text('{"step": 4, "loss": 3.0}\n{"step": 5, "lo')
+    train(recipe, lambda _: None)
+    assert [entry["step"] for entry in run.read_log()] == [3, 3]
+    (run.path / "best.json").unlink()
+    train(recipe, lambda _: None)
+    assert run.best() == run.checkpoint(3)
+
+
+def test_another_way_of_measuring_forgets_the_best(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=6)
+    train(recipe, lambda _: None)
+    run = RunFolder(recipe.run)
+    run.set_best(5, 0.0)  # as if another, easier measure had said so
+    written = run.checkpoint(6) / "progress.json"
+    unlooked = json.dumps({**json.loads(written.read_text()), "best": 0.0, "validated_step": 5})
+    written.write_text(unlooked)
+    train(recipe, lambda _: None)
+    assert run.best() == run.checkpoint(5), "the same measure: nothing is better than 0"
+    written.write_text(unlooked)
+    train(replace(recipe, validation=replace(recipe.validation, k=(3,))), lambda _: None)
+    assert run.best() == run.checkpoint(6)
+
+
+def test_the_last_step_is_saved_again_without_a_moment_of_danger(tmp_path: Path) -> None:
+    """Saved because it was due, then validated: the weights are not written twice, what was found is noted."""
+    recipe = quick(tmp_path, steps=5)
+    train(replace(recipe, training=replace(recipe.training, keep=1)), lambda _: None)
+    run = RunFolder(recipe.run)
+    assert run.steps() == [5]
+    progress = json.loads((run.newest() / "progress.json").read_text())
+    assert progress["validated_step"] == 5
+    assert progress["best"] == json.loads((run.path / "best.json").read_text())["score"]
+
+
+def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=STEPS)
+    wild = replace(recipe, training=replace(recipe.training, learning_rate=1e30, clip=0.0, warmup_steps=0))
+    with pytest.raises(ConfigError, match=r"diverged: the loss of step \d+ is (nan|inf)"):
+        train(wild, lambda _: None)
 
 
 def test_another_model_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    recipe = short(tmp_path)
-    train(replace(recipe, training=replace(recipe.training, steps=1)), lambda _: None)
+    recipe = quick(tmp_path, steps=1)
+    train(recipe, lambda _: None)
     with pytest.raises(ConfigError, match="another model"):
         train(replace(recipe, model=replace(recipe.model, width=32)), lambda _: None)
 
 
+def test_data_prepared_anew_with_other_subwords_is_refused(tmp_path: Path) -> None:
+    once = quick(tmp_path, steps=1)
+    train(once, lambda _: None)
+    other = replace(once, subwords=replace(once.subwords, vocabulary=330))
+    prepare(other, processes=1)
+    with pytest.raises(ConfigError, match=r"another subwords"):
+        train(other, lambda _: None)
+    model = once.data.folder / "subwords.model"
+    with pytest.raises(ConfigError, match=r"another subwords\.model: the data has been prepared anew"):
+        train(once, lambda _: None)
+    # --fresh takes them over.
+    train(once, lambda _: None, fresh=True)
+    assert (once.run / "subwords.model").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        (
+            "model",
+            {"max_positions": 60},
+            r"model.max_positions is 60, but .* was prepared with 128; run `turia prepare`",
+        ),
+        ("windows", {"history": 8}, r"windows.history is 8, but .* was prepared with 16"),
+        ("subwords", {"joint": False}, r"subwords.joint is False, but .* was prepared with True"),
+        ("data", {"dev": ()}, r"data.dev is empty"),
+        (
+            "training",
+            {"steps": None, "schedule": "fixed"},
+            r"training has no end: set training.steps or training.hours",
+        ),
+        ("model", {"width": 30}, r"model.width is 30, expected .* the 4 heads can share"),
+    ],
+)
+def test_a_recipe_that_cannot_be_trained_touches_nothing(
+    tmp_path: Path, part: str, change: dict[str, object], message: str
+) -> None:
+    recipe = toy_recipe(tmp_path)
+    kept = RunFolder(recipe.run).checkpoint(7)
+    kept.mkdir(parents=True)
+    wrong = replace(recipe, **{part: replace(getattr(recipe, part), **change)})
+    with pytest.raises(ConfigError, match=message):
+        train(wrong, lambda _: None, fresh=True)
+    assert kept.exists(), "--fresh deletes only when training can begin"
+
+
 def test_fine_tuning_starts_from_another_run(tmp_path: Path) -> None:
-    recipe = short(tmp_path)
-    train(replace(recipe, training=replace(recipe.training, steps=5)), lambda _: None)
+    recipe = quick(tmp_path, steps=3)
+    train(recipe, lambda _: None)
     tuned = replace(
         recipe,
         run=tmp_path / "tuned",
         training=replace(recipe.training, start_from=recipe.run, schedule="fixed", learning_rate=0.0, steps=1),
     )
     train(tuned, lambda _: None)
-    assert_same(
-        load_tensors(RunFolder(tuned.run).checkpoint(1) / "model.safetensors"),
-        load_tensors(RunFolder(recipe.run).checkpoint(5) / "model.safetensors"),
-    )
+    assert_same(weights_at(tuned.run, 1), weights_at(recipe.run, 3))
+    # Another corpus has other subwords, unless it takes over those of the run that it starts from.
+    (tmp_path / "new.source").write_text("guri bado\nkeri\n" * 40)
+    (tmp_path / "new.target").write_text("Bado guri.\nKeri.\n" * 40)
+    corpus = Corpus(format="plain", source=tmp_path / "new.source", target=tmp_path / "new.target")
+    data = replace(recipe.data, folder=tmp_path / "other", train=(corpus,))
+    elsewhere = replace(tuned, run=tmp_path / "elsewhere", data=data)
+    prepare(elsewhere, processes=1)
+    with pytest.raises(ConfigError, match=r"other subwords; set subwords.reuse"):
+        train(elsewhere, lambda _: None)
+    elsewhere = replace(elsewhere, subwords=replace(recipe.subwords, reuse=recipe.run))
+    prepare(elsewhere, processes=1)
+    train(elsewhere, lambda _: None, fresh=True)
+    assert_same(weights_at(elsewhere.run, 1), weights_at(recipe.run, 3))
 
 
-def test_checkpoints_are_pruned_but_for_the_best(tmp_path: Path) -> None:
-    recipe = train(short(tmp_path), lambda _: None)
-    run = RunFolder(recipe)
-    assert run.steps()[-3:] == [15, 20, 24]
+def test_checkpoints_are_pruned_but_for_the_best(undisturbed: Path) -> None:
+    run = RunFolder(undisturbed)
     best = run.best()
     assert best is not None
-    assert best.exists()
+    assert run.steps() == sorted({15, 20, 24, int(best.name.removeprefix("step-"))})

@@ -9,7 +9,7 @@ Letters: B samples, S source positions, T target rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,13 +131,20 @@ def cut_batches(
     return [*batches, ordered[begin:]] if begin < len(ordered) else batches
 
 
-def in_order(shards: Shards, windows: bool, batch_tokens: int) -> Iterator[Batch]:
-    """All windows, or all single sentences, batched by length: for validation."""
+def in_order(shards: Shards, windows: bool, batch_tokens: int, most: int = 0) -> Iterator[Batch]:
+    """All windows, or all single sentences, batched by length: for validation.
+
+    `most` > 0 takes so many batches, evenly spaced: the first ones would be the shortest samples alone.
+    """
     flags = shards.samples[:, 2]
     samples = np.flatnonzero(((flags & WINDOW) > 0) == windows)
     lengths = np.maximum(*side_lengths(shards))
-    for batch in cut_batches(samples, lengths, batch_tokens, np.random.default_rng(0)):
-        yield assemble(shards, batch)
+    batches = cut_batches(samples, lengths, batch_tokens, np.random.default_rng(0))
+    taken: Sequence[int] = range(len(batches))
+    if 0 < most < len(batches):
+        taken = [int((i + 0.5) * len(batches) / most) for i in range(most)]
+    for i in taken:
+        yield assemble(shards, batches[i])
 
 
 def assemble(shards: Shards, samples: npt.NDArray[np.int64]) -> Batch:

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.config import Corpus, Filters, Recipe, Windows, from_dict, to_dict
+from turia.config import Subwords as SubwordSettings
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
 from turia.corpus.documents import Document, read
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
@@ -146,7 +147,9 @@ class _Preparation:
                     target.update(pair.target.split(" "))
                 hashes.append(pair_hash(pair.source, pair.target))
             self.step("learn", number, len(training))
-        if settings.joint:
+        if settings.reuse is not None:
+            save_subwords(self.work, *_reused(settings))
+        elif settings.joint:
             joint = train_subwords(source + target, settings.vocabulary)
             save_subwords(self.work, joint, joint)
         else:
@@ -279,7 +282,7 @@ def digest(recipe: Recipe) -> str:
         "train": [_identity(corpus) for corpus in recipe.data.train],
         "dev": [_identity(corpus) for corpus in recipe.data.dev],
         "filters": to_dict(recipe.filters),
-        "subwords": to_dict(recipe.subwords),
+        "subwords": _subwords_identity(recipe.subwords),
         "windows": [recipe.windows.history, recipe.windows.kind],
         "max_positions": recipe.model.max_positions,
     }
@@ -364,6 +367,22 @@ def _identity(corpus: Corpus) -> dict[str, Any]:
             except OSError as error:
                 raise ConfigError(f"{path}: cannot read the corpus: {error.strerror}") from error
     return settings
+
+
+def _subwords_identity(settings: SubwordSettings) -> dict[str, Any]:
+    """Subwords by how they are learned, or by what they are."""
+    if settings.reuse is None:
+        return to_dict(settings)
+    return {"reuse": [hashlib.sha256(side.model).hexdigest() for side in _reused(settings)]}
+
+
+def _reused(settings: SubwordSettings) -> tuple[Subwords, Subwords]:
+    assert settings.reuse is not None
+    source, target = load_subwords(settings.reuse)
+    if (source is target) != settings.joint:
+        has = "one model for both languages" if source is target else "a model for each language"
+        raise ConfigError(f"subwords.joint is {settings.joint}, but {settings.reuse} has {has}")
+    return source, target
 
 
 def _name(corpus: Corpus) -> str:

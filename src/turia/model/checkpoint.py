@@ -33,7 +33,8 @@ def save_checkpoint(
     more_tensors: Mapping[str, Mapping[str, Tensor]] | None = None,
     more_json: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes `folder` atomically: the model, `more_tensors` as NAME.safetensors and `more_json` as NAME.json."""
+    """Writes the new `folder` atomically: the model, `more_tensors` as NAME.safetensors, `more_json` as NAME.json."""
+    assert not folder.exists(), f"{folder} would be without a good checkpoint while it is replaced"
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -42,8 +43,6 @@ def save_checkpoint(
             write_durably(partial / f"{name}.safetensors", save({k: v.contiguous() for k, v in tensors.items()}))
         for name, data in {"model": asdict(model.shape), **(more_json or {})}.items():
             write_durably(partial / f"{name}.json", json.dumps(data, indent=1).encode())
-        if folder.exists():
-            shutil.rmtree(folder)
         partial.rename(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
@@ -58,6 +57,13 @@ def write_durably(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """Writes under another name and renames: whoever is killed meanwhile leaves the old file or the new one."""
+    partial = path.with_name(path.name + ".partial")
+    write_durably(partial, content)
+    partial.replace(path)
 
 
 def load_shape(folder: Path) -> Shape:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from turia.config import Anchor, Encoder, Model
+from turia.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,15 @@ PRESETS: dict[str, tuple[int, int, int, int, int]] = {
 def shape_of(model: Model, source_vocabulary: int, target_vocabulary: int, joint: bool) -> Shape:
     """The preset's sizes, with what the recipe sets in their place."""
     width, feed_forward, heads, encoder_layers, decoder_layers = PRESETS[model.preset]
+    width, heads = model.width or width, model.heads or heads
+    if width % heads or width % 2 or width < 4:
+        raise ConfigError(
+            f"model.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
+        )
     return Shape(
-        width=model.width or width,
+        width=width,
         feed_forward=model.feed_forward or feed_forward,
-        heads=model.heads or heads,
+        heads=heads,
         encoder_layers=model.encoder_layers or encoder_layers,
         decoder_layers=model.decoder_layers or decoder_layers,
         source_vocabulary=source_vocabulary,

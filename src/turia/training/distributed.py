@@ -6,9 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+
+# The others wait while the leader validates and saves; the libraries' ten minutes are less than that may take.
+_PATIENCE = timedelta(hours=6)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def ranks() -> Iterator[Ranks]:
     if world == 1:
         yield Ranks(0, 1, device)
         return
-    dist.init_process_group("nccl" if gpu else "gloo")
+    dist.init_process_group("nccl" if gpu else "gloo", timeout=_PATIENCE, device_id=device if gpu else None)
     try:
         yield Ranks(dist.get_rank(), world, device)
     finally:

@@ -6,6 +6,8 @@ started again ends with the weights of one that was not, and many processes comp
 
 from __future__ import annotations
 
+import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -20,13 +22,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from turia.config import Recipe
 from turia.corpus.batches import Sampler, assemble
-from turia.corpus.shards import Shards, load_subwords
+from turia.corpus.shards import load_subwords
 from turia.errors import ConfigError
-from turia.model.checkpoint import load_json, load_tensors, load_weights, save_checkpoint
+from turia.model.checkpoint import load_json, load_tensors, load_weights, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.training import schedule
 from turia.training.curves import draw_curves
+from turia.training.data import PreparedData, open_data
 from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
@@ -59,20 +62,20 @@ Report = Callable[[Status | str], None]
 class Trainer:
     """One training run, from its newest checkpoint to its planned end."""
 
-    def __init__(self, recipe: Recipe, peers: Ranks, report: Report) -> None:
+    def __init__(self, recipe: Recipe, data: PreparedData, peers: Ranks, report: Report, fresh: bool) -> None:
         self.recipe, self.training, self.peers, self.report = recipe, recipe.training, peers, report
-        self.train = Shards.open(recipe.data.folder / "train")
-        self.dev = Shards.open(recipe.data.folder / "dev")
+        self.train, self.dev, self.subwords = data.train, data.dev, data.subwords
         self.run = RunFolder(recipe.run)
-        if peers.leads:
-            self.run.begin(recipe, self.train.meta.gamma)
-        peers.wait()
-        self.subwords = load_subwords(recipe.data.folder)
         self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma)
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
         torch.manual_seed(recipe.seed)
         source, target = self.subwords
         shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)
+        if peers.leads:
+            if fresh:
+                self.run.remove()
+            self.run.begin(recipe, self.train.meta.gamma)
+        peers.wait()
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
@@ -85,7 +88,9 @@ class Trainer:
         self.progress = Progress()
         self._restore()
         module = SummedLoss(self.model, self.training.label_smoothing)
-        self.loss: torch.nn.Module = DistributedDataParallel(module) if peers.world > 1 else module
+        # The only buffer is the table of positions, the same everywhere.
+        together = DistributedDataParallel(module, broadcast_buffers=False) if peers.world > 1 else module
+        self.loss: torch.nn.Module = together
         self._batches: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
         self._following = self.progress.pool
 
@@ -101,8 +106,8 @@ class Trainer:
 
     def go(self) -> None:
         """Trains to the planned end."""
-        if self.training.steps is None and self.training.hours is None:
-            raise ConfigError("training has no end: set training.steps or training.hours")
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self.report(f"{parameters / 1e6:.1f} million parameters on {self.peers.world} x {self.peers.device.type}")
         begun, before = time.monotonic(), self.progress.seconds
         last_log, last_save = begun, begun
         loss_sum, labels_sum = 0.0, 0
@@ -117,9 +122,9 @@ class Trainer:
                 last_log, loss_sum, labels_sum = now, 0.0, 0
             if self._validation_due():
                 self._validate()
-                # Looking is not learning: validation does not use up the planned hours.
-                begun += time.monotonic() - now
-                last_save = time.monotonic()
+                # Looking is not learning: validation uses up no planned hours, and slows no speed down.
+                looked = time.monotonic() - now
+                begun, last_log, last_save = begun + looked, last_log + looked, now + looked
             elif self._save_due(now - last_save):
                 self.save()
                 last_save = now
@@ -145,6 +150,11 @@ class Trainer:
                 loss = self._batch_loss(taken[index], index)
                 self.scaler.scale(loss * (world / labels)).backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
+        if not math.isfinite(total):
+            raise ConfigError(
+                f"training has diverged: the loss of step {step} is {total}; go on from {self.run.path} with a lower "
+                f"training.learning_rate, or with training.clip"
+            )
         if self.training.clip > 0:
             self.scaler.unscale_(self.optimizer)
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
@@ -201,17 +211,17 @@ class Trainer:
         """Writes a checkpoint; the newest ones and the best one stay."""
         folder = self.run.checkpoint(self.progress.step)
         if self.peers.leads:
-            optimizer_state = {
-                f"{name}.{key}": self.optimizer.state[parameter][key]
-                for name, parameter in self.model.named_parameters()
-                for key in ("exp_avg", "exp_avg_sq", "step")
-            }
-            save_checkpoint(
-                folder,
-                self.model,
-                {"optimizer": optimizer_state},
-                {"progress": {**self.progress.to_json(), "scaler": self.scaler.state_dict()}},
-            )
+            progress = {**self.progress.to_json(), "scaler": self.scaler.state_dict()}
+            if folder.exists():
+                # Saved at this very step before: the weights are there, and only what was measured since is new.
+                replace_durably(folder / "progress.json", json.dumps(progress, indent=1).encode())
+            else:
+                optimizer_state = {
+                    f"{name}.{key}": self.optimizer.state[parameter][key]
+                    for name, parameter in self.model.named_parameters()
+                    for key in ("exp_avg", "exp_avg_sq", "step")
+                }
+                save_checkpoint(folder, self.model, {"optimizer": optimizer_state}, {"progress": progress})
             self.run.prune(self.training.keep)
         self.peers.wait()
         return folder
@@ -219,10 +229,10 @@ class Trainer:
     def _restore(self) -> None:
         """From the newest checkpoint; without one, from the run to start from, if the recipe names one."""
         if not self.run.steps():
+            if self.peers.leads:
+                self.run.rewind_log(0)
             if self.training.start_from is not None:
-                other = RunFolder(self.training.start_from)
-                load_weights(self.model, other.best() or other.newest())
-                self.report(f"starts from {self.training.start_from}")
+                self._start_from(RunFolder(self.training.start_from))
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
@@ -232,11 +242,29 @@ class Trainer:
                 key: state[f"{name}.{key}"].to(parameter.device) for key in ("exp_avg", "exp_avg_sq", "step")
             }
         saved = load_json(folder / "progress.json")
-        self.scaler.load_state_dict(saved.pop("scaler"))
-        self.progress = Progress.from_json(saved)
+        scaler = saved.pop("scaler")
+        if scaler:  # none if the run came from a machine that needs no loss scaling
+            self.scaler.load_state_dict(scaler)
+        self.progress = progress = Progress.from_json(saved)
         if self.peers.leads:
-            self.run.rewind_log(self.progress.step)
+            self.run.rewind_log(progress.step)
+            if progress.best is not None and progress.validated_step == progress.step:
+                # Killed between the two, it may have saved its best checkpoint without noting that it is.
+                self.run.note_best(progress.step, progress.best)
+        if progress.measured != self._measure():
+            progress.best = None
         self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
+
+    def _start_from(self, other: RunFolder) -> None:
+        """Fine-tuning: the weights of another run, whose pieces must be ours."""
+        weights = other.best() or other.newest()
+        for mine, theirs in zip(self.subwords, load_subwords(other.path), strict=True):
+            if mine.model != theirs.model:
+                raise ConfigError(
+                    f"{other.path} was trained with other subwords; set subwords.reuse to it and prepare again"
+                )
+        load_weights(self.model, weights)
+        self.report(f"starts from {weights}")
 
     def _log(self, loss: float, labels: int, seconds: float) -> None:
         share, mean = self.share_done(), loss / labels
@@ -284,18 +312,24 @@ class Trainer:
         better = figures and (progress.best is None or figures["dev_loss"] < progress.best)
         if better:
             progress.best = figures["dev_loss"]
+        progress.measured = self._measure()
         self.save()
         if better and self.peers.leads:
             self.run.set_best(progress.step, figures["dev_loss"])
             self.run.prune(self.training.keep)
 
+    def _measure(self) -> str:
+        """What decides the value of `dev_loss`, beside the weights."""
+        every = self.recipe.validation
+        return f"k {', '.join(map(str, every.k))}; {every.batches or 'all'} batches, evenly spaced"
+
     # --- precision and peers -----------------------------------------------------------------------------------
 
     def _half_type(self) -> torch.dtype | None:
-        """bfloat16 where a GPU has it, else float16; never on a CPU, where bfloat16 may not even run."""
+        """bfloat16 where a GPU has it itself, else float16; never on a CPU, where bfloat16 may not even run."""
         if self.peers.device.type != "cuda":
             return None
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
 
     def _mixed_precision(self) -> AbstractContextManager[object]:
         half = self._half_type()
@@ -310,11 +344,9 @@ class Trainer:
 
 def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
     """Trains `recipe` to its planned end and returns the run folder; `fresh` forgets what is there."""
+    data = open_data(recipe)
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
-    with ranks() as peers:
-        if fresh and peers.leads:
-            RunFolder(recipe.run).remove()
-        peers.wait()
-        Trainer(recipe, peers, report if peers.leads else lambda _: None).go()
+    with ranks() as peers, RunFolder(recipe.run).alone() if peers.leads else nullcontext():
+        Trainer(recipe, data, peers, report if peers.leads else lambda _: None, fresh).go()
     return recipe.run

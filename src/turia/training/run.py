@@ -11,19 +11,26 @@ best.json              {"checkpoint": "step-N", "score": ...}: the best validati
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from turia.config import Recipe, from_dict, to_dict
 from turia.corpus.batches import PoolStart
-from turia.errors import ConfigError, ModelError
-from turia.model.checkpoint import load_json, write_durably
+from turia.errors import ConfigError, ModelError, ResourceError
+from turia.model.checkpoint import load_json, replace_durably
 
 _STEP = re.compile(r"step-(\d+)")
+_REFUSALS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST
+)  # fmt: skip
 
 
 @dataclass
@@ -43,6 +50,8 @@ class Progress:
     validated_seconds: float = 0.0
     best: float | None = None
     """Lowest dev loss so far."""
+    measured: str = ""
+    """How `best` was measured: after a change of that, it says nothing."""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "pool": vars(self.pool)}
@@ -60,16 +69,33 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Makes the folder and holds its lock, which the system lets go of however the process ends."""
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            with (self.path / ".lock").open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield
+        except BlockingIOError:
+            raise ResourceError(f"{self.path}: another `turia train` is at work there; wait for it") from None
+        except OSError as error:
+            if error.errno not in _REFUSALS:
+                raise
+            raise ResourceError(f"{self.path}: cannot write there: {error.strerror}; checkpoints stay") from error
+
     def begin(self, recipe: Recipe, gamma: float) -> None:
-        """Makes the folder; a run that is already there must have been trained with a recipe that fits."""
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        """Notes what is trained; a run that is already there must have been trained with a recipe that fits."""
         known = self.path / "recipe.json"
         if known.exists():
             self._check_same_model(from_dict(Recipe, load_json(known)), recipe)
-        write_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        write_durably(self.path / "data.json", json.dumps({"gamma": gamma}).encode())
-        for file in recipe.data.folder.glob("*subwords.model"):
-            shutil.copy(file, self.path / file.name)
+        models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
+        if self.steps():
+            self._check_same_subwords(models)
+        replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
+        replace_durably(self.path / "data.json", json.dumps({"gamma": gamma}).encode())
+        for name, content in models.items():
+            replace_durably(self.path / name, content)
 
     def _check_same_model(self, before: Recipe, now: Recipe) -> None:
         for part in ("model", "subwords", "source_language", "target_language"):
@@ -78,11 +104,23 @@ class RunFolder:
                     f"{self.path} was trained with another {part}; choose another run folder, or --fresh to start over"
                 )
 
+    def _check_same_subwords(self, models: dict[str, bytes]) -> None:
+        """The same ids must mean the same pieces, or the weights mean nothing."""
+        for name, content in models.items():
+            mine = self.path / name
+            if mine.exists() and mine.read_bytes() != content:
+                raise ConfigError(
+                    f"{self.path} was trained with another {name}: the data has been prepared anew since; "
+                    f"choose another run folder, or --fresh to start over"
+                )
+
     def remove(self) -> None:
         """Deletes what a run has written here; other files stay."""
-        shutil.rmtree(self.checkpoints, ignore_errors=True)
-        for name in ("recipe.json", "data.json", "best.json", "metrics.jsonl", "curves.png"):
-            (self.path / name).unlink(missing_ok=True)
+        for folder in self.checkpoints.glob("step-*"):
+            shutil.rmtree(folder)
+        names = ("recipe.json", "data.json", "best.json", "metrics.jsonl", "curves.png")
+        for file in (*(self.path / name for name in names), *self.path.glob("*subwords.model")):
+            file.unlink(missing_ok=True)
 
     def recipe(self) -> Recipe:
         return from_dict(Recipe, load_json(self.path / "recipe.json"))
@@ -114,14 +152,18 @@ class RunFolder:
 
     def set_best(self, step: int, score: float) -> None:
         data = {"checkpoint": self.checkpoint(step).name, "score": score}
-        partial = self.path / "best.json.partial"
-        write_durably(partial, json.dumps(data).encode())
-        partial.rename(self.path / "best.json")
+        replace_durably(self.path / "best.json", json.dumps(data).encode())
+
+    def note_best(self, step: int, score: float) -> None:
+        """As `set_best`, unless what is noted is as good."""
+        record = self.path / "best.json"
+        if self.best() is None or float(load_json(record)["score"]) > score:
+            self.set_best(step, score)
 
     def prune(self, keep: int) -> None:
-        """Removes all but the newest `keep` checkpoints and the best one."""
+        """Removes all but the newest `keep` checkpoints (the last one always stays) and the best one."""
         best = self.best()
-        for step in self.steps()[:-keep]:
+        for step in self.steps()[: -max(1, keep)]:
             if self.checkpoint(step) != best:
                 shutil.rmtree(self.checkpoint(step))
         for leftover in self.checkpoints.glob("*.partial"):
@@ -138,9 +180,7 @@ class RunFolder:
             return
         lines = self.metrics.read_text(encoding="utf-8").splitlines()
         kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
-        partial = self.metrics.with_suffix(".partial")
-        write_durably(partial, "".join(line + "\n" for line in kept).encode())
-        partial.rename(self.metrics)
+        replace_durably(self.metrics, "".join(line + "\n" for line in kept).encode())
 
     def read_log(self) -> list[dict[str, Any]]:
         if not self.metrics.exists():

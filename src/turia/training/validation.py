@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import sacrebleu
 import torch
@@ -33,7 +32,7 @@ def dev_loss(model: Transformer, dev: Shards, policy: Policy, windows: bool, k: 
     measure = SummedLoss(model, smoothing=0.0)
     device = next(model.parameters()).device
     total, labels = 0.0, 0
-    for batch in islice(in_order(dev, windows, _BATCH_TOKENS), batches or None):
+    for batch in in_order(dev, windows, _BATCH_TOKENS, batches):
         reach, limit = batch_limits(batch, k, policy)
         source, target = torch.from_numpy(batch.source), torch.from_numpy(batch.target)
         total += float(measure(*(tensor.to(device) for tensor in (source, reach, target, limit))))

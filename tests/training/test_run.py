@@ -1,0 +1,67 @@
+"""A run folder: what stays, what goes, and what is refused. Checkpoints here are empty folders: only names matter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from turia.errors import ResourceError
+from turia.training.run import Progress, RunFolder
+
+
+def folder_with(path: Path, *steps: int) -> RunFolder:
+    run = RunFolder(path)
+    for step in steps:
+        run.checkpoint(step).mkdir(parents=True)
+    return run
+
+
+@pytest.mark.parametrize(("keep", "left"), [(0, [2, 6]), (1, [2, 6]), (2, [2, 5, 6]), (9, [1, 2, 3, 4, 5, 6])])
+def test_the_newest_and_the_best_stay(tmp_path: Path, keep: int, left: list[int]) -> None:
+    run = folder_with(tmp_path, 1, 2, 3, 4, 5, 6)
+    run.set_best(2, 1.5)
+    run.prune(keep)
+    assert run.steps() == left
+    assert run.best() == run.checkpoint(2)
+
+
+def test_a_better_checkpoint_is_noted_and_a_worse_one_is_not(tmp_path: Path) -> None:
+    run = folder_with(tmp_path, 1, 2, 3)
+    for step, score, best in ((1, 2.0, 1), (2, 2.5, 1), (3, 1.5, 3)):
+        run.note_best(step, score)
+        assert run.best() == run.checkpoint(best)
+
+
+def test_a_log_that_was_cut_off_is_mended(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run.log(step=1, loss=2.0)
+    run.log(step=2, loss=1.0)
+    with run.metrics.open("a") as file:
+        file.write('{"step": 3, "lo')
+    run.rewind_log(1)
+    assert run.read_log() == [{"step": 1, "loss": 2.0}]
+
+
+def test_progress_of_an_older_checkpoint_can_be_read() -> None:
+    known = {key: value for key, value in Progress(step=7, best=2.0).to_json().items() if key != "measured"}
+    assert Progress.from_json(json.loads(json.dumps(known))) == Progress(step=7, best=2.0)
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    with (
+        RunFolder(tmp_path).alone(),
+        pytest.raises(ResourceError, match="another `turia train`"),
+        RunFolder(tmp_path).alone(),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(ResourceError, match=r"file.*: cannot write there"),
+        RunFolder(tmp_path / "file" / "run").alone(),
+    ):
+        pass
