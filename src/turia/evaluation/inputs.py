@@ -178,7 +178,8 @@ def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> l
         return None
     segments = [line.split() for line in read_lines(path)]
     if len(segments) != sentences:
-        raise FormatError(f"{len(segments)} lines, expected one for each of {sentences} references", path)
+        line = min(len(segments), sentences + 1)
+        raise FormatError(f"{len(segments)} lines, expected one for each of {sentences} references", path, line)
     numbered = [(line, word) for line, segment in enumerate(segments, start=1) for word in segment]
     for (line, word), expected in zip(numbered, words, strict=False):
         if word.casefold() != expected.casefold():

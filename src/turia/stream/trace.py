@@ -211,6 +211,9 @@ def _check(key: str, value: Any, path: str | None, number: int) -> None:
 def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line, parse_constant=_refuse_constant)
+        if "\\u" in line:
+            # Half of a pair of surrogates is no text: nothing could print it.
+            _dumps(data).encode()
     except json.JSONDecodeError as error:
         raise FormatError(f"not JSON: {error.msg} at column {error.colno}", path, number) from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets 5,000 deep
