@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 
 import matplotlib
@@ -163,7 +164,8 @@ def _draw_bounds(axes: Axes, bounds: Sequence[Bound]) -> None:
 def _finish(figure: Figure, drawn: Sequence[_Drawn], bounds: Sequence[Bound]) -> None:
     """The legend below the axes, then, when everything has its place, the labels."""
     handles, names = figure.axes[0].get_legend_handles_labels()
-    for columns in range(len(names), 0, -1):
+    for rows in range(1, len(names) + 1):
+        columns = ceil(len(names) / rows)
         legend = figure.legend(
             handles, names, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2
         )
