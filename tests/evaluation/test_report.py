@@ -48,7 +48,7 @@ def test_the_signature_says_what_the_trace_told() -> None:
         f"|model:de-en|k:1,2|w:0|h:60|gamma:1.0|rounding:floor|turia:{__version__}"
     )
     assert "|resegmenter:none|" in evaluate([SECOND], Options()).signature
-    assert "|unit:moses|" in evaluate([SECOND], Options(unit=Unit.MOSES)).signature
+    assert "|unit:moses|language:de|" in evaluate([SECOND], Options(unit=Unit.MOSES, language="de")).signature
 
 
 def test_other_conventions_stand_beside_the_papers() -> None:

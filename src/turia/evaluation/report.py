@@ -19,7 +19,7 @@ from rich.table import Table
 from turia import __version__
 from turia.evaluation import latency
 from turia.evaluation.inputs import StreamLog
-from turia.evaluation.options import Convention, Options
+from turia.evaluation.options import Convention, Options, Unit
 from turia.evaluation.quality import Score, bleu, chrf
 from turia.evaluation.resegment import NAME as RESEGMENTER
 from turia.evaluation.resegment import resegment
@@ -164,6 +164,8 @@ def _signature(streams: Sequence[StreamLog], options: Options) -> str:
     parts = {
         "latency": "+".join(options.conventions()),
         "unit": options.unit,
+        # Joining Moses tokens to text differs from language to language.
+        **({"language": options.language} if options.unit is Unit.MOSES else {}),
         "dal-scale": f"{options.dal_scale:g}",
         "resegmenter": cuts,
         "streams": str(len(streams)),
