@@ -161,16 +161,26 @@ def test_a_missing_key_is_named() -> None:
 
 def test_complaints_about_a_file_name_it_and_are_one_line(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
+    languages = b'source_language = "de"\ntarget_language = "en"\n'
     for content, complaint in [
-        (b"seed = ", "not TOML: Invalid value"),
-        (b"\xff", "not UTF-8 at byte 0"),
-        (b"sed = 1", "unknown key 'sed'; did you mean 'seed'?"),
-        (b"seed = 1", "missing key 'source_language'"),
+        (b"seed = ", ": not TOML: Invalid value"),
+        (b"seed = " + b"9" * 5000, ": not TOML: Exceeds the limit"),
+        (b"seed = " + b"[" * 20_000, ": not TOML: maximum recursion depth exceeded"),
+        (b"seed = 1\n\xff", ":2: not UTF-8 at byte 9"),
+        (b"sed = 1", ":1: unknown key 'sed'; did you mean 'seed'?"),
+        (b"seed = 1", ": missing key 'source_language'"),
+        # `steps` is known in another table before and after.
+        (
+            languages + b"[training]\nsteps = 1\n[windows]\n# why\nsteps = 1\n[validation]\nsteps = 1\n",
+            ":7: unknown key 'windows.steps'",
+        ),
+        (languages + b"[[data.train]]\n[[data.train]]\npth = 'x'\n", ":5: unknown key 'data.train[1].pth'"),
+        (languages + b"[validation]\nk = [\n  4,\n  0,\n]\nsteps = 9\n", ":7: validation.k[1] is 0"),
     ]:
         path.write_bytes(content)
         with pytest.raises(ConfigError) as caught:
             load_toml(Recipe, path)
-        assert str(caught.value).startswith(f"{path}: {complaint}")
+        assert str(caught.value).startswith(f"{path}{complaint}")
         assert "\n" not in str(caught.value)
 
 
