@@ -135,6 +135,30 @@ def translate(
 
 
 @app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --key-file.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model's name or folder, repeated for several; by default all installed.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="API keys, one a line.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in, such as https://a.org.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where sessions are kept.")] = None,
+    streams: Annotated[int | None, typer.Option(min=1, help="Streams at once; past it new ones are refused.")] = None,
+) -> None:
+    """Live captions: a web page and a WebSocket."""
+    from turia.engine.translator import Translator, packaged_models
+    from turia.server.limits import Limits
+    from turia.server.serve import Options, data_folder
+    from turia.server.serve import serve as run_server
+
+    limits = Limits() if streams is None else Limits(streams=streams, streams_a_key=streams)
+    options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()))
+    loaded = [Translator.load(name) for name in model or packaged_models() or ["de-en"]]
+    run_server({translator.model.name: translator for translator in loaded}, options)
+
+
+@app.command()
 def evaluate(
     source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
     reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
