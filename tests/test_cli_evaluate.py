@@ -112,6 +112,9 @@ def test_bad_input_is_one_line_and_exit_code_2(
         (["nonsense"], "error: No such command 'nonsense'."),
         (["evaluate", "--source", "source"], "error: Missing option '--reference'."),
         (["evaluate", *STREAM, "--unit", "byte"], "error: Invalid value for '--unit'"),
+        (["evaluate", *STREAM, "--dal-scale", "nan"], "error: Invalid value for '--dal-scale'"),
+        (["evaluate", *STREAM, "--dal-scale", "inf"], "error: Invalid value for '--dal-scale'"),
+        (["evaluate", *STREAM, "--bootstrap", "1"], "error: --bootstrap is 1, expected 0 for no interval"),
         (["evaluate", *STREAM[:4]], "error: expected either a trace, or a hypothesis with its actions"),
         (["evaluate", *STREAM, "--source", "source"], "error: 2 x source, but 1 x reference"),
     ],
@@ -123,6 +126,15 @@ def test_wrong_usage_is_one_line_too(
     err = capsys.readouterr().err
     assert err.startswith(message)
     assert err.count("\n") == 1
+
+
+def test_an_unknown_key_of_a_recipe_is_one_line_with_its_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "recipe.toml").write_text('source_language = "de"\n[training]\nstep = 9\n', encoding="utf-8")
+    assert main(["prepare", "recipe.toml"]) == 2
+    err = capsys.readouterr().err
+    assert err == "error: recipe.toml:3: unknown key 'training.step'; did you mean 'training.steps'?\n"
 
 
 def test_debug_shows_the_traceback(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
