@@ -136,13 +136,13 @@ def translate(
 
 @app.command()
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need --key-file.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address; others than loopback need --key-file.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     model: Annotated[
         list[str] | None, typer.Option(help="A model's name or folder, repeated for several; by default all installed.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="API keys, one a line.")] = None,
-    origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in, such as https://a.org.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in: https://a.org.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where sessions are kept.")] = None,
     streams: Annotated[int | None, typer.Option(min=1, help="Streams at once; past it new ones are refused.")] = None,
 ) -> None:
