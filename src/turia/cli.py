@@ -372,13 +372,15 @@ def models(
     """List models: language pair, size, what they were trained on, how good they are."""
     from rich.console import Console
 
-    from turia.interop.installed import installed, table
+    from turia.interop.installed import card_lines, installed, table
 
     found = installed(names or [])
     if as_json:
         print(json.dumps([model.as_json() for model in found], ensure_ascii=False))
     elif found:
         Console().print(table(found))
+        for line in (line for model in found for line in card_lines(model)):
+            print(line)
     else:
         print("no models came with this package; `turia export` makes them, and --model takes their folders")
 

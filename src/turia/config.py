@@ -343,6 +343,8 @@ class SweepRecipe:
                 raise ConfigError(f"{name} is empty, expected at least one")
         if not (self.offline or (self.k and (self.windows or self.oracle))):
             raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
+        if self.resamples == 1:
+            raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
         names = [test.name for test in self.test]
         if len(set(names)) < len(names):
             raise ConfigError("two test sets have one name")

@@ -69,7 +69,10 @@ def test_the_command_lists_models(folder: Path, capsys: pytest.CaptureFixture[st
     (found,) = json.loads(capsys.readouterr().out)
     assert found["scores"] == ["BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)"]
     assert main(["models", str(folder)]) == 0
-    assert "de → en" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "de → en" in printed
+    assert "tiny data: Europarl v10, Tatoeba: 2024\n" in printed
+    assert "tiny score: BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)\n" in printed
     assert main(["models", str(folder / "nowhere")]) == 2
 
 

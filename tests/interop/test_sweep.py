@@ -10,10 +10,10 @@ import pytest
 
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
 from turia.cli import main
-from turia.config import Corpus, Published, SweepRecipe, SweepTest
+from turia.config import Corpus, Published, SweepRecipe, SweepTest, from_dict
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.errors import FormatError, InputError
+from turia.errors import ConfigError, FormatError, InputError
 from turia.evaluation.inputs import load_streams
 from turia.evaluation.options import Options
 from turia.evaluation.report import evaluate
@@ -57,6 +57,22 @@ def test_curves_are_named_by_what_differs() -> None:
     assert list(curve_names(histories).values()) == ["h = 0", "h = 60", "whole sentences, h = 60"]
     variants = [Configuration(None, 4, 60), Configuration(None, 4, 60, "full", True, 4)]
     assert list(curve_names(variants).values()) == ["incremental, cached, greedy", "full, recomputed, beam 4"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "cause"),
+    [
+        ({"k": [], "offline": False}, "nothing to translate"),
+        ({"models": []}, "models is empty"),
+        ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
+        ({"resamples": 1}, "resamples is 1"),
+        ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
+        ({"windows": [-1]}, r"windows\[0\] is -1"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(keys: dict[str, object], cause: str) -> None:
+    with pytest.raises(ConfigError, match=cause):
+        from_dict(SweepRecipe, {"folder": "x", "test": [{"name": "toy", "corpus": {}}], **keys})
 
 
 # --- translating ------------------------------------------------------------------------------------------------------

@@ -96,16 +96,22 @@ def _unquoted(value: str) -> str:
 
 
 def table(models: Sequence[Installed]) -> Table:
-    """The models for a terminal."""
-    drawn = Table("model", "pair", "size", "history", "windows", "data", "scores", box=box.SIMPLE_HEAD)
+    """The models for a terminal, a row each; what a card says is in `card_lines`."""
+    drawn = Table("model", "pair", "parameters", "MB", "history", "windows", box=box.SIMPLE_HEAD)
     for model in models:
         drawn.add_row(
-            model.name,
+            Path(model.name).name,
             f"{model.source_language} → {model.target_language}",
-            f"{model.parameters / 1e6:.1f}M {model.precision}, {model.megabytes:.0f} MB",
+            f"{model.parameters / 1e6:.1f}M, {model.precision}",
+            f"{model.megabytes:.0f}",
             str(model.history),
             ", ".join(map(str, model.windows)) or "none",
-            "\n".join(model.data) or "unknown",
-            "\n".join(model.scores) or "unknown",
         )
     return drawn
+
+
+def card_lines(model: Installed) -> list[str]:
+    """What its card says of a model's data and scores."""
+    name = Path(model.name).name
+    lines = [f"{name} data: {', '.join(model.data) or 'not said'}"]
+    return lines + [f"{name} score: {score}" for score in model.scores or ("not said",)]
