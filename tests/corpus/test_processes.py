@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,13 +50,15 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_a_parent_that_is_stopped(tmp_path: Path, how: signal.Signals) -> None:
     """The workers hold the parent's standard output: it ends only when they have all ended."""
     (tmp_path / "orphans.py").write_text(ORPHANS, encoding="utf-8")
-    with subprocess.Popen([sys.executable, tmp_path / "orphans.py"], stdout=subprocess.PIPE, text=True) as parent:
+    command = [sys.executable, tmp_path / "orphans.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "working\n"
-        parent.kill()
+        parent.send_signal(how)
         parent.communicate(timeout=120)
 
 

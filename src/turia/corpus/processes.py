@@ -35,6 +35,11 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
+        except KeyboardInterrupt:
+            # A task may take long, and whoever interrupts does not want to wait for its end.
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
         except BrokenProcessPool as error:
             raise ResourceError(
                 "a worker process died, perhaps for want of memory; run again: finished work is kept"

@@ -24,7 +24,7 @@ import shutil
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice, product
 from pathlib import Path
@@ -387,19 +387,22 @@ def _progress(total: int, processes: int, show: Show) -> Iterator[Any]:
 
     def follow() -> None:
         done, shown = 0, -1
-        while (words := words_read.get()) is not None:
-            done += words
-            # On no terminal every update is a line: a hundred of them are enough.
-            if shown < (percent := 100 * done // total):
-                shown = percent
-                show(done / total, f"{done:,} of {total:,} source words")
+        # After an interrupt the queue's process is gone.
+        with suppress(EOFError, OSError):
+            while (words := words_read.get()) is not None:
+                done += words
+                # On no terminal every update is a line: a hundred of them are enough.
+                if shown < (percent := 100 * done // total):
+                    shown = percent
+                    show(done / total, f"{done:,} of {total:,} source words")
 
     thread = threading.Thread(target=follow)
     thread.start()
     try:
         yield words_read
     finally:
-        words_read.put(None)
+        with suppress(EOFError, OSError):
+            words_read.put(None)
         thread.join()
         if manager is not None:
             manager.shutdown()
