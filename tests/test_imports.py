@@ -29,7 +29,9 @@ MAY_IMPORT = {
     "segmenter": {"stream", "text", "policy", "corpus", "model"},
     "runtime": {"stream", "text", "policy", "model"},
     "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
-    "server": {"stream", "text", "policy", "segmenter", "runtime", "engine"},
+    # Transcripts are subtitle files.
+    "server": {"stream", "text", "policy", "segmenter", "runtime", "engine", "interop"},
+    "client": set[str](),
     # Sweeps read test sets.
     "interop": {"stream", "text", "policy", "corpus", "model", "segmenter", "runtime", "engine", "evaluation"},
     "evaluation": {"stream"},

@@ -1,0 +1,161 @@
+// A session's events on the page. Words are only ever appended, as text nodes: what stands does not change or move.
+// Text from outside reaches the document by textContent alone.
+
+const PARAGRAPH_WORDS = 40;
+const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
+const names = new Intl.DisplayNames(["en"], { type: "language" });
+
+export function languageName(code) {
+  try {
+    return names.of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+function language(pane, title, code, fallback) {
+  pane.lang = code;
+  pane.dir = RIGHT_TO_LEFT.includes(code) ? "rtl" : "ltr";
+  title.textContent = code ? languageName(code) : fallback;
+}
+
+// One side: paragraphs of words. Follows its end while the reader is there.
+class Pane {
+  constructor(text, onScroll) {
+    this.text = text;
+    this.paragraph = null;
+    this.following = true;
+    text.addEventListener("scroll", () => {
+      this.following = text.scrollHeight - text.scrollTop - text.clientHeight < 48;
+      onScroll();
+    });
+  }
+
+  add(word, className) {
+    if (!this.paragraph) {
+      this.paragraph = document.createElement("p");
+      this.text.append(this.paragraph);
+    }
+    const span = document.createElement("span");
+    span.className = className;
+    span.textContent = word;
+    this.paragraph.append(span, " ");
+    return span;
+  }
+
+  breakLine() {
+    this.paragraph = null;
+  }
+
+  follow() {
+    if (this.following) this.text.scrollTop = this.text.scrollHeight;
+  }
+}
+
+export class Captions {
+  constructor(root) {
+    const find = (id) => root.getElementById(id);
+    this.toEnd = find("to-end");
+    const onScroll = () => {
+      this.toEnd.hidden = this.source.following && this.target.following;
+    };
+    this.source = new Pane(find("source"), onScroll);
+    this.target = new Pane(find("target"), onScroll);
+    this.titles = [find("source-title"), find("target-title")];
+    this.lag = find("lag");
+    this.announcer = find("announcer");
+    this.toEnd.addEventListener("click", () => this.goToEnd());
+    this.words = [];
+    this.covered = 0;
+    this.sentence = { start: 0, written: 0, text: [] };
+    this.gamma = 1;
+    this.clock = { ms: 0, at: performance.now() };
+    this.marked = false;
+    this.over = false;
+    setInterval(() => this.showLag(), 250);
+    // Another size of the window or of the letters moves the end away.
+    new ResizeObserver(() => this.follow()).observe(this.target.text);
+  }
+
+  goToEnd() {
+    for (const pane of [this.source, this.target]) {
+      pane.following = true;
+      pane.follow();
+    }
+    this.toEnd.hidden = true;
+  }
+
+  follow() {
+    this.source.follow();
+    this.target.follow();
+  }
+
+  apply(events) {
+    for (const event of events) this.applyOne(event);
+    this.follow();
+    this.showLag();
+  }
+
+  applyOne(event) {
+    if (event.ms !== undefined) this.clock = { ms: event.ms, at: performance.now() };
+    switch (event.type) {
+      case "settings": {
+        this.gamma = event.gamma;
+        const [from, to] = event.model.split("-");
+        language(this.source.text, this.titles[0], from, "Spoken");
+        language(this.target.text, this.titles[1], to ?? "", "Translation");
+        break;
+      }
+      case "source":
+        this.addSource(event);
+        break;
+      case "write":
+        this.target.add(event.word, "word");
+        this.sentence.text.push(event.word);
+        this.sentence.written += 1;
+        this.cover(this.sentence.start + Math.floor(this.sentence.written / this.gamma));
+        break;
+      case "sentence":
+        this.endSentence(event);
+        break;
+      case "end":
+        this.over = true;
+        this.cover(this.words.length);
+        break;
+      default: // notes are for traces
+    }
+  }
+
+  addSource(event) {
+    if (this.marked && this.source.paragraph?.childElementCount >= PARAGRAPH_WORDS) this.source.breakLine();
+    if (!this.source.paragraph) this.marked = false;
+    this.words.push({ span: this.source.add(event.word, "word waiting"), ms: event.ms });
+  }
+
+  endSentence(event) {
+    const start = this.sentence.start + event.source_words;
+    this.cover(start);
+    // Words after the sentence may stand there already: they stay where they are, the first gets a mark.
+    if (start === this.words.length) this.source.breakLine();
+    else this.words[start]?.span.classList.add("starts");
+    this.marked = true;
+    this.target.breakLine();
+    this.announcer.textContent = this.sentence.text.join(" ");
+    this.sentence = { start, written: 0, text: [] };
+  }
+
+  cover(count) {
+    const until = Math.min(count, this.words.length);
+    for (; this.covered < until; this.covered += 1) this.words[this.covered].span.classList.remove("waiting");
+  }
+
+  showLag() {
+    const waiting = this.words.length - this.covered;
+    const [words, seconds] = this.lag.children;
+    words.textContent = this.words.length ? `${waiting} ${waiting === 1 ? "word" : "words"}` : "";
+    const now = this.clock.ms + performance.now() - this.clock.at;
+    const behind = waiting ? (now - this.words[this.covered].ms) / 1000 : 0;
+    // After a minute nobody is speaking any more.
+    seconds.textContent = this.words.length && behind < 60 && !this.over ? `${behind.toFixed(1)} s behind` : "";
+  }
+}

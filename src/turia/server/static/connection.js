@@ -1,0 +1,170 @@
+// The protocol of docs/protocol.md in a browser: a session's inputs out, its events in, whatever the network does.
+// Inputs are kept until they are acknowledged; events come in order, each once. No document in here.
+
+const PROTOCOL = 1;
+const WORDS_A_MESSAGE = 100;
+const FIRST_WAIT = 300;
+const LONGEST_WAIT = 5000;
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function post(path, bearer, body) {
+  const headers = { "Content-Type": "application/json" };
+  if (bearer) headers.Authorization = `Bearer ${bearer}`;
+  const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body ?? {}) });
+  const data = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, typeof data.detail === "string" ? data.detail : answer.statusText);
+  return data;
+}
+
+export async function serverInfo() {
+  const answer = await fetch("/api/info");
+  if (!answer.ok) throw new Refused(answer.status, answer.statusText);
+  return answer.json();
+}
+
+export async function beginSession(chosen, key) {
+  return post("/api/sessions", key, chosen);
+}
+
+// `on` has events(list), status(state, text) and warning(text). Without a secret it only follows.
+export class Connection {
+  constructor(session, secret, on) {
+    this.session = session;
+    this.secret = secret;
+    this.on = on;
+    this.have = 0;
+    this.next = 1;
+    this.waiting = [];
+    this.sent = 0;
+    this.socket = null;
+    this.ended = false;
+    this.closed = false;
+    this.wait = FIRST_WAIT;
+    this.connect();
+  }
+
+  say(words) {
+    for (const word of words) this.add({ type: "words", words: [word] });
+    this.flush();
+  }
+
+  send(message) {
+    this.add(message);
+    this.flush();
+  }
+
+  stay() {
+    if (this.socket?.welcomed) this.socket.send(JSON.stringify({ type: "ping" }));
+  }
+
+  close() {
+    this.closed = true;
+    this.socket?.close();
+  }
+
+  add(message) {
+    this.waiting.push({ seq: this.next, message });
+    this.next += 1;
+  }
+
+  flush() {
+    if (!this.socket?.welcomed) return;
+    const fresh = this.waiting.filter((item) => item.seq > this.sent);
+    for (let i = 0; i < fresh.length; ) {
+      const { seq, message } = fresh[i];
+      let size = 1;
+      if (message.type === "words") {
+        while (size < WORDS_A_MESSAGE && fresh[i + size]?.message.type === "words") size += 1;
+        const words = fresh.slice(i, i + size).map((item) => item.message.words[0]);
+        this.socket.send(JSON.stringify({ type: "words", seq, words }));
+      } else {
+        this.socket.send(JSON.stringify({ ...message, seq }));
+      }
+      i += size;
+    }
+    if (fresh.length) this.sent = fresh.at(-1).seq;
+  }
+
+  async connect() {
+    this.on.status("connecting", this.have ? "Reconnecting" : "Connecting");
+    let ticket;
+    try {
+      ({ ticket } = await post(`/api/sessions/${encodeURIComponent(this.session)}/tickets`, this.secret));
+    } catch (error) {
+      if (error instanceof Refused && [403, 404].includes(error.status)) {
+        this.on.status("error", error.status === 404 ? "No such session" : error.message);
+        return;
+      }
+      this.later();
+      return;
+    }
+    if (this.closed) return;
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
+    this.socket = socket;
+    socket.addEventListener("open", () => {
+      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have: this.have }));
+    });
+    socket.addEventListener("message", (event) => this.take(socket, JSON.parse(event.data)));
+    socket.addEventListener("close", () => {
+      if (this.socket === socket) this.socket = null;
+      if (!this.ended && !this.closed && !socket.refused) this.later();
+    });
+  }
+
+  later() {
+    this.on.status("lost", "Connection lost, coming back");
+    setTimeout(() => this.closed || this.connect(), this.wait);
+    this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
+  }
+
+  take(socket, message) {
+    switch (message.type) {
+      case "hello":
+        this.wait = FIRST_WAIT;
+        socket.welcomed = true;
+        this.acknowledged(message.inputs);
+        this.sent = message.inputs;
+        // A page that was loaded again has lost its count.
+        this.next = Math.max(this.next, message.inputs + 1);
+        this.on.status("live", "Live");
+        this.flush();
+        break;
+      case "ack":
+        this.acknowledged(message.seq);
+        break;
+      case "events":
+        this.takeEvents(message);
+        break;
+      case "warning":
+        this.on.warning(message.message);
+        break;
+      case "error":
+        socket.refused = !message.retry;
+        if (socket.refused) this.on.status("error", message.message);
+        break;
+      case "going-away":
+        this.wait = 1000 * message.retry_after;
+        this.on.status("lost", "The server is restarting");
+        break;
+      default: // later servers may say more
+    }
+  }
+
+  takeEvents(message) {
+    const fresh = message.events.slice(Math.max(0, this.have + 1 - message.seq));
+    this.have = Math.max(this.have, message.seq + message.events.length - 1);
+    this.ended = fresh.some((event) => event.type === "end") || this.ended;
+    this.on.events(fresh);
+    if (this.ended) this.on.status("ended", "Finished");
+  }
+
+  acknowledged(seq) {
+    while (this.waiting.length && this.waiting[0].seq <= seq) this.waiting.shift();
+  }
+}

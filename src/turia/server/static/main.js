@@ -1,0 +1,254 @@
+// The speaker's page: chooses a source, begins a session with the first word, and shows what comes.
+
+import { Captions, languageName } from "./captions.js";
+import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
+import { Microphone, Player, canListen, typing, wordsOf } from "./sources.js";
+import { linkTranscripts, showStatus } from "./view.js";
+
+const KEPT = "turia-session";
+const find = (id) => document.getElementById(id);
+const captions = new Captions(document);
+let connection = null;
+let beginning = null;
+let queued = [];
+let player = null;
+let microphone = null;
+
+// --- the session ------------------------------------------------------------------------------------------------
+
+function attach(session, secret) {
+  find("welcome").hidden = true;
+  linkTranscripts(session);
+  find("watch-link").href = `/watch/${encodeURIComponent(session)}`;
+  find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
+  find("finish").disabled = false;
+  document.body.dataset.session = session;
+  connection = new Connection(session, secret, { events: show, status: showState, warning: warn });
+}
+
+function show(events) {
+  captions.apply(events);
+  for (const event of events) {
+    if (event.type !== "settings") continue;
+    find("model").value = event.model;
+    find("k").value = event.k;
+    showK();
+  }
+}
+
+function showState(state, text) {
+  showStatus(state, text);
+  if (state !== "ended" && state !== "error") return;
+  silence();
+  sessionStorage.removeItem(KEPT);
+  find("finish").textContent = "New session";
+}
+
+function warn(text) {
+  showStatus("live", text);
+}
+
+async function begin(punctuation) {
+  const chosen = { model: find("model").value || null, k: Number(find("k").value), punctuation };
+  for (;;) {
+    try {
+      return await beginSession(chosen, sessionStorage.getItem("turia-key"));
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 401) throw error;
+      sessionStorage.setItem("turia-key", await askForKey());
+    }
+  }
+}
+
+function askForKey() {
+  const dialog = find("key-dialog");
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(find("key").value), { once: true });
+  });
+}
+
+// The first words begin the session; those that come meanwhile wait for it.
+async function say(words, punctuation = false) {
+  if (connection) {
+    connection.say(words);
+    return;
+  }
+  queued.push(...words);
+  if (beginning) return;
+  beginning = begin(punctuation);
+  try {
+    const begun = await beginning;
+    sessionStorage.setItem(KEPT, JSON.stringify({ session: begun.session, secret: begun.secret }));
+    attach(begun.session, begun.secret);
+    connection.say(queued);
+  } catch (error) {
+    silence();
+    showStatus("error", error instanceof Refused ? error.message : "The server does not answer");
+  } finally {
+    beginning = null;
+    queued = [];
+  }
+}
+
+function pause() {
+  connection?.send({ type: "pause" });
+}
+
+// --- sources ----------------------------------------------------------------------------------------------------
+
+function silence() {
+  player?.stop();
+  player = null;
+  showPlayer(false);
+  microphone?.stop();
+  microphone = null;
+  find("mic").textContent = "Start listening";
+}
+
+function playText(text) {
+  silence();
+  const shown = (share, over) => {
+    find("played").value = share;
+    if (!over) return;
+    showPlayer(false);
+    pause();
+  };
+  player = new Player(text, () => Number(find("rate").value), (words) => say(words, true), shown);
+  if (player.over) return;
+  showPlayer(true);
+  player.play();
+}
+
+// The player stands where sources are chosen.
+function showPlayer(shown) {
+  find("player").hidden = !shown;
+  find("sources").classList.toggle("playing", shown);
+  find("play").textContent = "Pause";
+}
+
+async function playSample() {
+  const from = find("model").value.split("-")[0];
+  const answer = await fetch(`/static/sample.${from === "en" ? "en" : "de"}.txt`);
+  playText(await answer.text());
+}
+
+function listen() {
+  if (microphone) {
+    silence();
+    pause();
+    return;
+  }
+  silence();
+  const stopped = (reason) => {
+    silence();
+    showStatus("error", reason);
+  };
+  microphone = new Microphone(find("model").value.split("-")[0], (words) => say(words), pause, stopped);
+  find("mic").textContent = "Stop listening";
+}
+
+// --- the page ---------------------------------------------------------------------------------------------------
+
+function showK() {
+  const k = Number(find("k").value);
+  find("k-shown").textContent = `${k} ${k === 1 ? "word" : "words"}`;
+}
+
+function setUpTabs() {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  const choose = (chosen) => {
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    }
+  };
+  tabs.forEach((tab, i) => {
+    tab.addEventListener("click", () => choose(tab));
+    tab.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = tabs[(i + step + tabs.length) % tabs.length];
+      choose(next);
+      next.focus();
+    });
+  });
+}
+
+function setUpSources() {
+  const sendRest = typing(find("typed"), (words) => say(words));
+  find("panel-text").addEventListener("submit", (event) => {
+    event.preventDefault();
+    sendRest();
+    pause();
+  });
+  // A pasted speech is played, not poured.
+  find("typed").addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (wordsOf(text).length < 20) return;
+    event.preventDefault();
+    playText(text);
+  });
+  find("file").addEventListener("change", async () => {
+    const [file] = find("file").files;
+    if (file) playText(await file.text());
+  });
+  find("panel-asr").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const name = find("asr-name").value.trim();
+    if (name) location.assign(`/watch/${encodeURIComponent(name)}`);
+  });
+  find("sample").addEventListener("click", playSample);
+  find("mic").addEventListener("click", listen);
+  if (!canListen) {
+    find("mic").disabled = true;
+    find("mic-hint").textContent = "This browser has no speech recognition. Type, play a file, or connect a recogniser.";
+  }
+  find("play").addEventListener("click", () => {
+    if (!player) return;
+    if (player.playing) player.stop();
+    else player.play();
+    find("play").textContent = player.playing ? "Pause" : "Play";
+  });
+  find("stop").addEventListener("click", () => {
+    silence();
+    pause();
+  });
+  find("rate").addEventListener("input", () => {
+    find("rate-shown").textContent = `${find("rate").value} words/min`;
+  });
+}
+
+function setUpControls() {
+  find("k").addEventListener("input", showK);
+  find("k").addEventListener("change", () => connection?.send({ type: "settings", k: Number(find("k").value) }));
+  find("model").addEventListener("change", () => connection?.send({ type: "settings", model: find("model").value }));
+  find("finish").addEventListener("click", () => {
+    if (connection.ended || !sessionStorage.getItem(KEPT)) {
+      location.reload();
+      return;
+    }
+    silence();
+    connection.send({ type: "end" });
+  });
+  // Any sign of life keeps a silent session.
+  document.addEventListener("keydown", () => find("status").textContent !== "Live" && connection?.stay());
+  document.addEventListener("pointerdown", () => find("status").textContent !== "Live" && connection?.stay());
+}
+
+async function setUp() {
+  setUpTabs();
+  setUpSources();
+  setUpControls();
+  showK();
+  const info = await serverInfo();
+  for (const model of info.models) {
+    const label = model.target ? `${languageName(model.source)} → ${languageName(model.target)}` : model.name;
+    find("model").append(new Option(label, model.name));
+  }
+  const kept = JSON.parse(sessionStorage.getItem(KEPT));
+  if (kept) attach(kept.session, kept.secret);
+}
+
+setUp().catch(() => showStatus("error", "The server does not answer"));

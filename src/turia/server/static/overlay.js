@@ -1,0 +1,46 @@
+// Two lines of captions on nothing, for OBS. Lines scroll up as they fill; when nobody speaks they go.
+
+import { Connection } from "./connection.js";
+
+const SILENCE_MS = 8000;
+const MOST_WORDS = 60;
+const box = document.getElementById("captions");
+const lines = document.getElementById("lines");
+let silence = 0;
+
+function add(text) {
+  const span = document.createElement("span");
+  span.textContent = text;
+  lines.append(span, " ");
+}
+
+// Words above the two lines are taken away by whole lines, so that those that stay do not move sideways.
+function trim() {
+  while (lines.childElementCount > MOST_WORDS) {
+    const top = lines.firstElementChild.offsetTop;
+    if (lines.lastElementChild.offsetTop === top) return;
+    while (lines.firstElementChild.offsetTop === top) {
+      lines.firstElementChild.nextSibling.remove();
+      lines.firstElementChild.remove();
+    }
+  }
+}
+
+function events(list) {
+  const words = list.filter((event) => event.type === "write");
+  for (const event of list) {
+    if (event.type !== "settings") continue;
+    lines.lang = event.model.split("-")[1] ?? "";
+    lines.dir = ["ar", "fa", "he", "ur"].includes(lines.lang) ? "rtl" : "ltr";
+  }
+  for (const event of words.slice(-MOST_WORDS)) add(event.word);
+  if (!words.length) return;
+  trim();
+  box.scrollTop = box.scrollHeight;
+  box.classList.add("speaking");
+  clearTimeout(silence);
+  silence = setTimeout(() => box.classList.remove("speaking"), SILENCE_MS);
+}
+
+const session = decodeURIComponent(location.pathname.split("/").at(-1));
+new Connection(session, null, { events, status: () => {}, warning: () => {} });

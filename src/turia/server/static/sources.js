@@ -1,0 +1,113 @@
+// Where words come from: typing, a text played at a speaking rate, the browser's speech recognition.
+// Each takes `say(words)` and `pause()`; no connection and no captions in here.
+
+export function wordsOf(text) {
+  return text.split(/\s+/u).filter(Boolean);
+}
+
+// Words go out with the space after them; what is not finished waits.
+export function typing(input, say) {
+  const send = (all) => {
+    const cut = all ? input.value.length : input.value.search(/\s\S*$/u);
+    if (cut < 0) return;
+    const words = wordsOf(input.value.slice(0, cut));
+    input.value = input.value.slice(cut).trimStart();
+    if (words.length) say(words);
+  };
+  input.addEventListener("input", (event) => {
+    if (!event.isComposing) send(false);
+  });
+  return () => send(true);
+}
+
+// Plays a text word by word. `rate()` tells the words a minute, `shown(share)` is told how far it is.
+export class Player {
+  constructor(text, rate, say, shown) {
+    this.words = wordsOf(text);
+    this.at = 0;
+    this.rate = rate;
+    this.say = say;
+    this.shown = shown;
+    this.timer = 0;
+  }
+
+  get playing() {
+    return this.timer !== 0;
+  }
+
+  get over() {
+    return this.at >= this.words.length;
+  }
+
+  play() {
+    if (this.playing || this.over) return;
+    const began = performance.now();
+    let said = 0;
+    const step = () => {
+      // By the clock, not by the ticks: a tab in the background ticks late.
+      const due = 1 + Math.floor(((performance.now() - began) / 60000) * this.rate());
+      if (due > said) {
+        const words = this.words.slice(this.at, this.at + due - said);
+        said = due;
+        this.at += words.length;
+        this.say(words);
+      }
+      if (this.over) this.stop();
+      this.shown(this.at / this.words.length, this.over);
+    };
+    this.timer = setInterval(step, 50);
+    step();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+  }
+}
+
+const Recognition = globalThis.SpeechRecognition ?? globalThis.webkitSpeechRecognition;
+export const canListen = Boolean(Recognition);
+
+// The browser's recogniser revises its last words: a word goes out when two hypotheses in a row agree on it and on the
+// word after it, or when the recogniser has settled.
+export class Microphone {
+  constructor(languageCode, say, pause, stopped) {
+    this.recognition = new Recognition();
+    this.recognition.lang = languageCode;
+    this.recognition.continuous = true;
+    this.recognition.interimResults = true;
+    this.listening = true;
+    const said = new Map();
+    let before = [];
+    this.recognition.addEventListener("result", (event) => {
+      for (let i = event.resultIndex; i < event.results.length; i += 1) {
+        const words = wordsOf(event.results[i][0].transcript);
+        const done = said.get(i) ?? 0;
+        let until = done;
+        if (event.results[i].isFinal) until = words.length;
+        else while (until + 1 < words.length && words[until] === before[until] && words[until + 1] === before[until + 1]) until += 1;
+        if (until > done) say(words.slice(done, until));
+        said.set(i, Math.max(done, until));
+        before = event.results[i].isFinal ? [] : words;
+        if (event.results[i].isFinal) pause();
+      }
+    });
+    this.recognition.addEventListener("error", (event) => {
+      if (["no-speech", "aborted"].includes(event.error)) return;
+      this.listening = false;
+      stopped(event.error === "not-allowed" ? "The browser may not use the microphone" : `Microphone: ${event.error}`);
+    });
+    this.recognition.addEventListener("end", () => {
+      // Browsers stop listening after a while.
+      said.clear();
+      before = [];
+      if (this.listening) this.recognition.start();
+    });
+    this.recognition.start();
+  }
+
+  stop() {
+    this.listening = false;
+    this.recognition.stop();
+  }
+}

@@ -1,0 +1,105 @@
+// How one reader sees the captions: size, contrast, theme, layout, full screen. Kept in this browser alone.
+
+const KEY = "turia-view";
+const stage = document.getElementById("stage");
+const defaults = { size: 1, theme: "system", contrast: "normal", layout: stage.dataset.layout };
+
+function load() {
+  try {
+    return { ...defaults, ...JSON.parse(localStorage.getItem(KEY + location.pathname.split("/")[1])) };
+  } catch {
+    return { ...defaults };
+  }
+}
+
+const view = load();
+
+function apply() {
+  const root = document.documentElement;
+  root.style.setProperty("--size", view.size);
+  root.dataset.theme = view.theme;
+  root.dataset.contrast = view.contrast;
+  stage.dataset.layout = view.layout;
+  try {
+    localStorage.setItem(KEY + location.pathname.split("/")[1], JSON.stringify(view));
+  } catch {
+    // A browser that keeps nothing still shows everything.
+  }
+}
+
+function button(label, act) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = label;
+  made.addEventListener("click", act);
+  return made;
+}
+
+function group(name, ...children) {
+  const made = document.createElement("div");
+  made.setAttribute("role", "group");
+  made.setAttribute("aria-label", name);
+  made.className = "choices";
+  const title = document.createElement("p");
+  title.textContent = name;
+  made.append(title, ...children);
+  return made;
+}
+
+function choices(name, key, options) {
+  const buttons = options.map(([value, label]) =>
+    button(label, () => {
+      view[key] = value;
+      show();
+      apply();
+    }),
+  );
+  const show = () => buttons.forEach((made, i) => made.setAttribute("aria-pressed", String(options[i][0] === view[key])));
+  show();
+  return group(name, ...buttons);
+}
+
+function resize(factor) {
+  view.size = Math.min(4, Math.max(0.5, view.size * factor));
+  apply();
+}
+
+async function fullScreen() {
+  if (document.fullscreenElement) await document.exitFullscreen();
+  else await document.documentElement.requestFullscreen();
+}
+
+const smaller = button("A−", () => resize(1 / 1.15));
+const larger = button("A+", () => resize(1.15));
+smaller.setAttribute("aria-label", "Smaller letters");
+larger.setAttribute("aria-label", "Larger letters");
+document.getElementById("view").append(
+  group("Size", smaller, larger),
+  choices("Show", "layout", [["both", "Both"], ["target", "Translation"], ["source", "Spoken"]]),
+  choices("Theme", "theme", [["system", "System"], ["light", "Light"], ["dark", "Dark"]]),
+  choices("Contrast", "contrast", [["normal", "Normal"], ["high", "High"]]),
+  group("Screen", button("Full screen", () => fullScreen().catch(() => {}))),
+);
+apply();
+
+// A menu closes when one looks elsewhere.
+for (const menu of document.querySelectorAll("details.menu")) {
+  document.addEventListener("click", (event) => menu.contains(event.target) || menu.removeAttribute("open"));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    menu.removeAttribute("open");
+    menu.querySelector("summary").focus();
+  });
+}
+
+export function linkTranscripts(session) {
+  for (const link of document.querySelectorAll("#save a")) {
+    link.href = `/api/sessions/${encodeURIComponent(session)}/transcript.${link.dataset.kind}?side=${link.dataset.side}`;
+  }
+}
+
+export function showStatus(state, text) {
+  const status = document.getElementById("status");
+  status.dataset.state = state;
+  status.textContent = text;
+}

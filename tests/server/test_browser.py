@@ -1,0 +1,221 @@
+"""The pages in a real browser: Debian's Chromium, driven by Playwright. Skipped, saying so, where there is none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.servers import FakeServer
+from turia.interop.subtitles import parse
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("needs Debian's chromium, which is not here", allow_module_level=True)
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect  # noqa: E402
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+expect.set_options(timeout=60_000)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the console of a page said against it."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, server: FakeServer, complaints: list[str]) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(60_000)
+    opened = context.new_page()
+    watch_console(opened, complaints)
+    opened.goto(server.url)
+    expect(opened.locator("#model option")).to_have_count(2)
+    yield opened
+    context.close()
+
+
+def watch_console(page: Page, complaints: list[str]) -> None:
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    page.on("console", note)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+
+
+def type_words(page: Page, text: str) -> None:
+    page.locator("#typed").press_sequentially(text)
+
+
+def words(page: Page, side: str) -> list[str]:
+    return page.locator(f"#{side} .word").all_inner_texts()
+
+
+def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
+    page.get_by_role("button", name="Play a sample speech").click()
+    expect(page.locator("#target .word").nth(8)).to_be_visible()
+    expect(page.locator("#status")).to_have_text("Live")
+    expect(page.locator("#lag")).to_contain_text("word")
+    said = words(page, "source")
+    assert said[:2] == ["Frau", "Präsidentin,"]
+    assert page.locator("#source .waiting").count() >= 1
+    page.get_by_role("button", name="Stop").click()
+    assert complaints == []
+
+
+def test_typed_words_are_translated_and_stay(page: Page, complaints: list[str]) -> None:
+    type_words(page, "ka le mi no pu. ")
+    expect(page.locator("#target .word")).to_have_count(5)
+    first = page.locator("#target .word").first.bounding_box()
+    type_words(page, "ra ka le mi no pu ra. ")
+    expect(page.locator("#target .word")).to_have_count(12)
+    assert page.locator("#target .word").first.bounding_box() == first
+    assert words(page, "target")[:5] == ["ka", "le", "mi", "no", "pu"]
+    assert page.locator("#source .waiting").count() == 0
+    expect(page.locator("#announcer")).to_have_text("ra ka le mi no pu ra")
+    assert complaints == []
+
+
+def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str]) -> None:
+    type_words(page, "ka le. ")
+    expect(page.locator("#target .word")).to_have_count(2)
+    page.locator("#k").fill("1")
+    expect(page.locator("#k-shown")).to_have_text("1 word")
+    # With the next sentence each word comes at once.
+    type_words(page, "mi no ")
+    expect(page.locator("#target .word")).to_have_count(4)
+    page.locator("#model").select_option("en-de")
+    expect(page.locator("#target-title")).to_have_text("German")
+    type_words(page, "pu ")
+    expect(page.locator("#target .word")).to_have_count(5)
+    assert complaints == []
+
+
+def test_text_from_outside_is_only_text(page: Page, complaints: list[str]) -> None:
+    type_words(page, "<img/src=x/onerror=alert(1)> <b>ka</b> \u202eka ")
+    expect(page.locator("#source .word")).to_have_count(3)
+    assert words(page, "source")[:2] == ["<img/src=x/onerror=alert(1)>", "<b>ka</b>"]
+    assert page.locator("#source img, #source b").count() == 0
+    assert page.locator("#source .word").last.evaluate("word => getComputedStyle(word).unicodeBidi") == "isolate"
+    assert complaints == []
+
+
+def test_a_lost_connection_comes_back_with_the_same_text(browser: Browser, tmp_path: Path) -> None:
+    with FakeServer(tmp_path) as server:
+        opened = browser.new_context().new_page()
+        opened.goto(server.url)
+        expect(opened.locator("#model option")).to_have_count(2)
+        type_words(opened, "ka le mi. ")
+        expect(opened.locator("#target .word")).to_have_count(3)
+        server.kill()
+        type_words(opened, "no pu. ")
+        expect(opened.locator("#status")).to_have_attribute("data-state", "lost")
+        server.start()
+        expect(opened.locator("#target .word")).to_have_count(5)
+        before = words(opened, "target")
+        opened.reload()
+        expect(opened.locator("#target .word")).to_have_count(5)
+        assert words(opened, "target") == before == ["ka", "le", "mi", "no", "pu"]
+        opened.context.close()
+
+
+def test_files_can_be_saved_and_parse(page: Page, tmp_path: Path, complaints: list[str]) -> None:
+    type_words(page, "ka le mi. no pu. ")
+    expect(page.locator("#target .word")).to_have_count(5)
+    page.locator("#save summary").click()
+    saved = {}
+    for name in ("Text", "SRT", "VTT"):
+        with page.expect_download() as downloading:
+            page.locator("#save a", has_text=name).first.click()
+        path = tmp_path / downloading.value.suggested_filename
+        downloading.value.save_as(path)
+        saved[name] = path.read_text(encoding="utf-8")
+    assert saved["Text"] == "ka le mi\nno pu\n"
+    for name in ("SRT", "VTT"):
+        assert [cue.text for cue in parse(saved[name])] == ["ka le mi", "no pu"]
+    assert complaints == []
+
+
+def test_audience_and_overlay_follow(page: Page, server: FakeServer, complaints: list[str]) -> None:
+    type_words(page, "ka le mi. ")
+    expect(page.locator("#target .word")).to_have_count(3)
+    followers = []
+    for link in ("#watch-link", "#overlay-link"):
+        follower = page.context.new_page()
+        watch_console(follower, complaints)
+        follower.goto(server.url + str(page.locator(link).get_attribute("href")))
+        followers.append(follower)
+    type_words(page, "no pu. ")
+    watch, overlay = followers
+    expect(watch.locator("#target .word")).to_have_count(5)
+    expect(overlay.locator("#lines span")).to_have_count(5)
+    expect(overlay.locator("#captions")).to_have_class("speaking")
+    background = overlay.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgba(0, 0, 0, 0)"
+    page.get_by_role("button", name="Finish").click()
+    expect(watch.locator("#status")).to_have_text("Finished")
+    assert complaints == []
+
+
+def test_the_view_is_kept_and_a_keyboard_suffices(page: Page, complaints: list[str]) -> None:
+    size = "parseFloat(getComputedStyle(document.getElementById('target')).fontSize)"
+    before = page.evaluate(size)
+    page.locator("summary", has_text="View").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Larger letters").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Dark").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    page.reload()
+    assert page.evaluate(size) > before
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.locator("#tab-text").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#tab-mic")).to_be_focused()
+    expect(page.locator("#panel-mic")).to_be_visible()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "high"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_serious_accessibility_fault(page: Page, server: FakeServer, theme: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    type_words(page, "ka le mi. no pu ")
+    expect(page.locator("#source .word")).to_have_count(5)
+    pages = [page]
+    if theme == "light":
+        watch = page.context.new_page()
+        watch.goto(server.url + str(page.locator("#watch-link").get_attribute("href")))
+        expect(watch.locator("#target .word")).not_to_have_count(0)
+        pages.append(watch)
+    for shown in pages:
+        kind = "contrast" if theme == "high" else "theme"
+        shown.evaluate("([kind, value]) => { document.documentElement.dataset[kind] = value }", [kind, theme])
+        result = axe_api.Axe().run(shown).response
+        assert len(result["passes"]) > 10
+        serious = [fault for fault in result["violations"] if fault["impact"] in ("serious", "critical")]
+        assert [(fault["id"], fault["nodes"][0]["html"]) for fault in serious] == []
+        assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
