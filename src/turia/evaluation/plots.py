@@ -176,14 +176,12 @@ def _finish(figure: Figure, drawn: Sequence[_Drawn], bounds: Sequence[Bound]) ->
     # What has its place keeps it: labels are set in pixels.
     figure.set_layout_engine("none")
     for one in drawn:
-        _label_points(one, bounds)
+        _label_points(figure, one, bounds)
 
 
-def _label_points(drawn: _Drawn, bounds: Sequence[Bound]) -> None:
+def _label_points(figure: Figure, drawn: _Drawn, bounds: Sequence[Bound]) -> None:
     """Writes each point's k at the place that hides least. All in pixels."""
     axes = drawn.axes
-    figure = axes.get_figure(root=True)
-    assert figure is not None
     pixels = figure.dpi / 72
     to_screen = axes.transData.transform
     inside = np.array(axes.get_window_extent().extents)
