@@ -172,7 +172,7 @@ def evaluate(
         bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
     ] = False,
     latency: Annotated[list[Convention] | None, typer.Option(help="Report this convention's latency too.")] = None,
-    dal_scale: Annotated[float, typer.Option(min=0.0, max=100.0, help="Scale of the step in DAL.")] = DAL_SCALE,
+    dal_scale: Annotated[float, typer.Option(help="Scale of the step in DAL.")] = DAL_SCALE,
     unit: Annotated[Unit, typer.Option(help="What one WRITE stands for.")] = Unit.WORD,
     language: Annotated[str, typer.Option(help="Target language, for Moses tokens.")] = "en",
     bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for confidence intervals of BLEU and chrF.")] = 0,
@@ -184,6 +184,8 @@ def evaluate(
     from turia.evaluation.inputs import load_streams
     from turia.evaluation.report import evaluate as score
 
+    if not 0 <= dal_scale <= 100:
+        raise InputError(f"--dal-scale is {dal_scale}, expected a number from 0 to 100")
     if bootstrap == 1:
         raise InputError("--bootstrap is 1, expected 0 for no interval, or 2 resamples or more")
     streams = load_streams(
