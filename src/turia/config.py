@@ -310,8 +310,8 @@ class SweepRecipe:
     folder: Path
     """Traces and results go here."""
     test: tuple[SweepTest, ...]
-    models: tuple[Path, ...] = (Path("de-en"),)
-    """Folders, or names of models that came with Turia."""
+    models: tuple[str, ...] = ("de-en",)
+    """Names of models that came with Turia, or folders, relative to the recipe's own as all paths are."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
@@ -348,7 +348,7 @@ class SweepRecipe:
         names = [test.name for test in self.test]
         if len(set(names)) < len(names):
             raise ConfigError("two test sets have one name")
-        if len({model.name for model in self.models}) < len(self.models):
+        if len({Path(model).name for model in self.models}) < len(self.models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")
 
 

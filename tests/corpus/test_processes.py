@@ -54,7 +54,7 @@ if __name__ == "__main__":
 def test_workers_end_with_a_parent_that_is_stopped(tmp_path: Path, how: signal.Signals) -> None:
     """The workers hold the parent's standard output: it ends only when they have all ended."""
     (tmp_path / "orphans.py").write_text(ORPHANS, encoding="utf-8")
-    command = [sys.executable, tmp_path / "orphans.py"]
+    command = [sys.executable, str(tmp_path / "orphans.py")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "working\n"

@@ -222,7 +222,7 @@ def test_a_sweep_scores_its_traces(toml: Path) -> None:
 
 def test_results_can_be_published(toml: Path, model_folder: Path) -> None:
     """No folder of this machine is in them, but what the recipe itself says."""
-    toml.write_text(toml.read_text("utf-8").replace(str(model_folder), model_folder.name), encoding="utf-8")
+    toml.write_text(toml.read_text("utf-8").replace(str(model_folder), f"./{model_folder.name}"), encoding="utf-8")
     (toml.parent / model_folder.name).symlink_to(model_folder)
     results = run(toml)
     for name in ("results.json", "results.md"):
@@ -269,7 +269,7 @@ def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_
     bare.mkdir()
     write_random_folder(bare, "tiny", vocabulary=500)
     with pytest.raises(InputError, match="no segmenter; set windows"):
-        plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=(bare,)))
+        plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=("bare",)), tmp_path)
     assert not (tmp_path / "out").exists()
 
 

@@ -38,7 +38,7 @@ from turia.engine.batcher import run_together
 from turia.engine.model import Backend, Steps
 from turia.engine.settings import Encoding
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator, find_model
+from turia.engine.translator import Translator, find_model, packaged_models
 from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
@@ -180,9 +180,9 @@ class Plan:
     runs: tuple[Run, ...]
 
 
-def plan(recipe: SweepRecipe) -> Plan:
-    """Looks at the models, and writes the streams of the test sets into the results folder."""
-    models = tuple(swept_model(folder) for folder in recipe.models)
+def plan(recipe: SweepRecipe, base: Path) -> Plan:
+    """Looks at the models, and writes the streams of the test sets. Folders of models are relative to `base`."""
+    models = tuple(swept_model(name, base) for name in recipe.models)
     languages = {(model.source_language, model.target_language) for model in models}
     if len(languages) > 1:
         pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
@@ -200,12 +200,12 @@ def plan(recipe: SweepRecipe) -> Plan:
     return Plan(tests, models, runs)
 
 
-def swept_model(path: Path) -> SweptModel:
-    """The model of a folder, or of the packaged name that is the path's last part."""
-    folder = find_model(path if path.is_dir() else path.name)
+def swept_model(name: str, base: Path) -> SweptModel:
+    """The model of a packaged name, or of a folder."""
+    folder = find_model(name if name in packaged_models() else base / Path(name).expanduser())
     config = load_folder(folder).config
     return SweptModel(
-        path.name,
+        Path(name).name,
         folder,
         config.history,
         hashlib.sha256((folder / SUMS_FILE).read_bytes()).hexdigest(),

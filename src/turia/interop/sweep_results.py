@@ -105,7 +105,7 @@ class Results:
 def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Results:
     """Runs the recipe `path`. `fresh` forgets what was translated before."""
     recipe = load_toml(SweepRecipe, path)
-    planned = plan(recipe)
+    planned = plan(recipe, path.parent)
     for test in recipe.test:
         if test.published is not None:
             published_runs(test.published)  # what is missing shall be known before hours of translating
