@@ -236,7 +236,7 @@ def write_streams(test: SweepTest, recipe: SweepRecipe, source_language: str, ta
             path = folder / f"{number:03}.{suffix}"
             content = "".join(f"{pair[side]}\n" for pair in stream).encode()
             digest.update(b"%d %d\n" % (side, len(content)) + content)
-            write_whole(path, lambda partial, content=content: partial.write_bytes(content))  # type: ignore[misc]
+            write_bytes(path, content)
             files[side].append(path)
     words = sum(len(source.split()) for stream in pairs for source, _ in stream)
     sentences = sum(map(len, pairs))
@@ -256,6 +256,11 @@ def _first(streams: list[list[tuple[str, str]]], sentences: int) -> list[list[tu
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The file is whole or not there."""
+    write_whole(path, lambda partial: partial.write_bytes(content))
 
 
 def file_name(name: str) -> str:

@@ -23,14 +23,14 @@ from rich.table import Table
 
 from turia import __version__
 from turia.config import Published, SweepRecipe, load_toml
-from turia.corpus.processes import in_processes, write_whole
+from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
 from turia.evaluation.options import Options, Unit
 from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import unit_counts
-from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate
+from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate, write_bytes
 from turia.stream.trace import Note, parse_trace
 
 VERSIONED = ("numpy", "onnxruntime", "sacrebleu", "sentencepiece", "rapidfuzz")
@@ -288,9 +288,8 @@ def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path:
         "results": [row.as_json() for row in rows],
     }
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    page = markdown(rows, planned, command)
-    for name, content in (("results.json", text), ("results.md", page)):
-        write_whole(recipe.folder / name, lambda partial, content=content: partial.write_text(content, "utf-8"))  # type: ignore[misc]
+    write_bytes(recipe.folder / "results.json", text.encode())
+    write_bytes(recipe.folder / "results.md", markdown(rows, planned, command).encode())
     for test in planned.tests:
         draw([row for row in rows if row.test == test.name], recipe.folder / file_name(test.name))
 
