@@ -81,6 +81,12 @@ def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
     said = words(page, "source")
     assert said[:2] == ["Frau", "Präsidentin,"]
     assert page.locator("#source .waiting").count() >= 1
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for button in ("Pause", "Stop", "Finish"):
+        box = page.get_by_role("button", name=button).bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
     page.get_by_role("button", name="Stop").click()
     assert complaints == []
 

@@ -1,0 +1,29 @@
+// Words to a running `turia serve` and captions back, by the bare protocol (docs/protocol.md).
+// Node 22 or later, or any browser: node examples/speak.js "Guten Tag, meine Damen und Herren."
+// It does not come back after a lost connection; src/turia/server/static/connection.js does.
+
+const url = "http://127.0.0.1:8000";
+const words = process.argv.slice(2).join(" ").split(/\s+/).filter(Boolean);
+
+const answer = await fetch(`${url}/api/sessions`, {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ k: 3 }),
+});
+const { ticket } = await answer.json();
+const socket = new WebSocket(`${url.replace("http", "ws")}/socket`);
+const send = (message) => socket.send(JSON.stringify(message));
+
+socket.addEventListener("open", () => send({ type: "hello", protocol: 1, ticket, have: 0 }));
+socket.addEventListener("message", ({ data }) => {
+  const message = JSON.parse(data);
+  if (message.type === "hello") {
+    send({ type: "words", seq: 1, words });
+    send({ type: "end", seq: words.length + 1 });
+  }
+  if (message.type === "error") console.error(message.message);
+  for (const event of message.events ?? []) {
+    if (event.type === "write") process.stdout.write(`${event.word} `);
+    if (event.type === "end") process.stdout.write("\n");
+  }
+});

@@ -1,0 +1,32 @@
+"""Words from standard input to a running `turia serve`, captions to standard output.
+
+    some-recogniser | python examples/speak.py
+    turia serve   # in another terminal, before
+
+Prints the address of the audience's page first. Survives a lost connection and a restarted server.
+"""
+
+import asyncio
+import sys
+
+from turia.client import Speaker
+
+
+async def read_words(speaker: Speaker) -> None:
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        await speaker.say(*line.split())
+    await speaker.end()
+
+
+async def main(url: str) -> None:
+    async with Speaker(url, k=4) as speaker:
+        print(f"{url}/watch/{speaker.session}", file=sys.stderr, flush=True)
+        reading = asyncio.create_task(read_words(speaker))
+        async for event in speaker.events():
+            if event["type"] in ("write", "sentence"):
+                print(event.get("word", "\n"), end=" " if "word" in event else "", flush=True)
+        await reading
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"))
