@@ -9,8 +9,8 @@ A graph is made for a number of streams. Its matrices are multiplied with the ro
 goes stream by stream, each with its own buffers, so that a stream's numbers cannot depend on its neighbours.
 
 int8: a row is divided by its largest magnitude and rounded to 8 bits, multiplied in integers, and scaled back. Each row
-by itself: its numbers depend neither on the batch nor on how a sequence was cut into calls. (ONNX Runtime's own dynamic
-quantisation has one scale for all rows.)
+has its own scale, so that no other row of a batch or of a call costs it precision. (ONNX Runtime's own dynamic
+quantisation has one scale for all rows of a call.) docs/decisions/015 has what was measured.
 
 Letters: N rows of all streams, R rows of one, C columns of a buffer, M columns of a memory buffer, D width, H heads,
 E = D / H, V vocabulary, L layers (of the encoder or of the decoder). Tensors 2i and 2i + 1 of a buffer are the keys and
@@ -292,8 +292,9 @@ class _Graph:
     def product(self, factor: _Factor, name: str, matrix: str) -> str:
         if self.precision == "float32":
             return self.add("MatMul", factor.value, matrix)
-        scale = self.tensor(f"{name}.scale")
-        product = self.add("MatMulIntegerToFloat", factor.value, matrix, factor.unit, scale, factor.zero)
+        # ONNX Runtime may turn the matrix into another type, and its zero with it: each matrix needs its own.
+        scale, zero = self.tensor(f"{name}.scale"), self.constant(f"{name}.zero", np.int8(0))
+        product = self.add("MatMulIntegerToFloat", factor.value, matrix, factor.unit, scale, factor.zero, zero)
         return self.add("Mul", product, factor.peak)
 
 

@@ -6,7 +6,8 @@ continuations of one state gets a copy. So a step costs what is new in it, and a
 changes.
 
 Several requests go through one graph together, and each gets what it would get alone: to the last bit with int8, up to
-the rounding of sums with float32. One thread at a time may use a runtime.
+the rounding of sums with float32. The same calls give the same bits. Rows that are cut into other calls give the same
+up to rounding, which int8 makes larger (docs/decisions/015). One thread at a time may use a runtime.
 
 Letters: P columns kept, R new rows, C columns of a buffer (C - P are free), H heads, E head size, V vocabulary.
 """
