@@ -22,7 +22,11 @@ STEPS = 6
 
 def recipe(folder: Path, accumulate: int) -> Recipe:
     made = toy_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0)
-    return replace(made, validation=replace(made.validation, steps=2, bleu_sentences=0))
+    return replace(
+        made,
+        model=replace(made.model, width=None, feed_forward=None),
+        validation=replace(made.validation, steps=2, bleu_sentences=0),
+    )
 
 
 RANK = """
