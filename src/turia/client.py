@@ -19,6 +19,7 @@ import urllib.request
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from http.client import HTTPException
 from itertools import groupby
 from types import TracebackType
 from typing import Any
@@ -253,3 +254,5 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
         if error.code == 503:
             raise BusyError(f"{url}: the server takes no more streams now: {text}") from None
         raise InputError(f"{url}: refused with {error.code}: {text}") from None
+    except (HTTPException, json.JSONDecodeError) as error:
+        raise ConnectionError(f"{url}: the answer broke off") from error

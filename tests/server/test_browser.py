@@ -87,6 +87,12 @@ def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
         box = page.get_by_role("button", name=button).bounding_box()
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
+    for menu in ("Save", "Share", "View"):
+        page.locator("summary", has_text=menu).click()
+        box = page.locator("details[open] .sheet").bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
+        assert box["y"] >= 0
     page.get_by_role("button", name="Stop").click()
     assert complaints == []
 

@@ -7,33 +7,10 @@ import random
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tests.engine.fakes import WORDS
+from benchmarks.server_faults import check, collect, speech
 from tests.server.servers import FakeServer
 from turia.client import Follower, Speaker
-
-Events = list[dict[str, Any]]
-
-
-def speech(length: int, seed: int) -> list[str]:
-    chosen = random.Random(seed)
-    return [chosen.choice(WORDS) + ("." if chosen.random() < 0.15 else "") for _ in range(length)]
-
-
-def check(events: Events, words: Sequence[str]) -> None:
-    """All words came in, in order; the echo wrote all of them, in order; counts have no hole."""
-    said = [event for event in events if event["type"] == "source"]
-    wrote = [event for event in events if event["type"] == "write"]
-    assert [event["word"] for event in said] == list(words)
-    assert [event["index"] for event in said] == list(range(len(words)))
-    assert [event["word"] for event in wrote] == [word.rstrip(".") for word in words]
-    assert [event["index"] for event in wrote] == list(range(len(words)))
-    assert events[-1].items() >= {"source_words": len(words), "target_words": len(words)}.items()
-
-
-async def collect(follower: Follower) -> Events:
-    return [event async for event in follower.events()]
 
 
 async def talk(server: FakeServer, words: Sequence[str], seed: int, cut: float) -> Speaker:
@@ -65,31 +42,6 @@ def test_cut_connections_lose_nothing(tmp_path: Path) -> None:
     with FakeServer(tmp_path) as server:
         speakers = asyncio.run(all_at_once())
         assert sum(speaker.connections for speaker in speakers) > 15
-        assert server.faults() == []
-
-
-def test_killed_servers_lose_nothing(tmp_path: Path) -> None:
-    words = speech(60, seed=7)
-
-    async def talk_while_it_dies() -> None:
-        async with Speaker(server.url, k=2) as speaker, Follower(server.url, speaker.session) as follower:
-            collecting = asyncio.create_task(collect(follower))
-            for index, word in enumerate(words):
-                await speaker.say(word)
-                await asyncio.sleep(0.01)
-                if index % 20 == 10:
-                    while not speaker.connected:
-                        await asyncio.sleep(0.02)
-                    await asyncio.to_thread(server.kill)
-                    await asyncio.to_thread(server.start)
-            await speaker.end()
-            mine = await collect(speaker)
-            check(mine, words)
-            assert await collecting == mine
-            assert speaker.connections >= 4
-
-    with FakeServer(tmp_path) as server:
-        asyncio.run(talk_while_it_dies())
         assert server.faults() == []
 
 

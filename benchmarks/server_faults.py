@@ -1,0 +1,338 @@
+"""What a server must survive, at full size: python -m benchmarks.server_faults [SCENARIO ...]
+
+Connections cut at random bytes, `kill -9` in mid-stream, many viewers, a reader of one byte a second, fuzzed messages,
+idle sockets. Every scenario checks that nothing is lost or doubled and that the server logs no fault. The models are
+fakes: it is the server that is tried. tests/server/test_faults.py runs all of it at a small size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import random
+import re
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
+
+from tests.engine.fakes import WORDS
+from tests.server.servers import FakeServer
+from turia.client import Follower, Speaker
+
+Events = list[dict[str, Any]]
+MANY = {"streams": 200, "streams_a_key": 200, "sockets": 5000}
+
+
+def speech(length: int, seed: int) -> list[str]:
+    chosen = random.Random(seed)
+    return [chosen.choice(WORDS) + ("." if chosen.random() < 0.15 else "") for _ in range(length)]
+
+
+def check(events: Events, words: Sequence[str]) -> None:
+    """All words came in, in order; the echo wrote all of them, in order; counts have no hole."""
+    said = [event for event in events if event["type"] == "source"]
+    wrote = [event for event in events if event["type"] == "write"]
+    assert [event["word"] for event in said] == list(words)
+    assert [event["index"] for event in said] == list(range(len(words)))
+    assert [event["word"] for event in wrote] == [word.rstrip(".") for word in words]
+    assert [event["index"] for event in wrote] == list(range(len(words)))
+    assert events[-1].items() >= {"source_words": len(words), "target_words": len(words)}.items()
+
+
+async def collect(follower: Follower) -> Events:
+    return [event async for event in follower.events()]
+
+
+# --- connections cut at random bytes ----------------------------------------------------------------------------------
+
+
+class CuttingProxy:
+    """Passes bytes on to a server, and cuts connections after a random number of them, `cuts` times."""
+
+    def __init__(self, port: int, cuts: int, seed: int) -> None:
+        self._port, self._chance = port, random.Random(seed)
+        self._open: set[asyncio.StreamWriter] = set()
+        self.left = cuts
+
+    async def start(self) -> str:
+        listening = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        return f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.transport.abort()
+            return
+        self._open |= {writer, far_writer}
+        # In the handshake, in the first messages, or long after.
+        left = [self._chance.randrange(1, self._chance.choice([300, 3000, 60_000]))]
+        pipes = [self._pipe(reader, far_writer, left), self._pipe(far_reader, writer, left)]
+        tasks = [asyncio.create_task(pipe) for pipe in pipes]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        for end in (writer, far_writer):
+            end.transport.abort()
+            self._open.discard(end)
+
+    async def stop(self) -> None:
+        while self._open:
+            for end in self._open:
+                end.transport.abort()
+            await asyncio.sleep(0.01)
+
+    async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: list[int]) -> None:
+        with suppress(OSError):
+            while data := await reader.read(4096):
+                if self.left > 0 and len(data) >= left[0]:
+                    self.left -= 1
+                    writer.write(data[: left[0]])
+                    await writer.drain()
+                    return
+                left[0] -= len(data)
+                writer.write(data)
+                await writer.drain()
+
+
+async def _speak_through(proxy: CuttingProxy, url: str, direct: str, seed: int) -> None:
+    """Speaks through the proxy until it has made its cuts, then to the end."""
+    said: list[str] = []
+    async with Speaker(direct, k=3) as speaker, Follower(direct, speaker.session) as follower:
+        # The session is begun directly, so that there is one; everything else goes through the proxy.
+        speaker.url = follower.url = url
+        collecting = asyncio.create_task(collect(follower))
+        chance = random.Random(seed)
+        while proxy.left > 0:
+            word = chance.choice(WORDS) + ("." if chance.random() < 0.15 else "")
+            said.append(word)
+            await speaker.say(word)
+            await asyncio.sleep(0.02)
+        await speaker.end()
+        mine = await collect(speaker)
+        check(mine, said)
+        assert await collecting == mine
+
+
+def cuts(server: FakeServer, count: int) -> str:
+    async def run() -> None:
+        proxy = CuttingProxy(server.port, count, seed=1)
+        url = await proxy.start()
+        await asyncio.gather(*(_speak_through(proxy, url, server.url, seed) for seed in range(8)))
+        await proxy.stop()
+
+    asyncio.run(run())
+    return f"{count} connections cut at random bytes"
+
+
+# --- kill -9 ----------------------------------------------------------------------------------------------------------
+
+
+def kills(server: FakeServer, count: int) -> str:
+    words = speech(20 * (count + 1), seed=7)
+
+    async def run() -> None:
+        async with Speaker(server.url, k=2) as speaker, Follower(server.url, speaker.session) as follower:
+            collecting = asyncio.create_task(collect(follower))
+            for index, word in enumerate(words, start=1):
+                await speaker.say(word)
+                await asyncio.sleep(0.005)
+                if index % 20 == 0 and index < len(words):
+                    while not speaker.connected:
+                        await asyncio.sleep(0.02)
+                    await asyncio.to_thread(server.kill)
+                    await asyncio.to_thread(server.start)
+            await speaker.end()
+            mine = await collect(speaker)
+            check(mine, words)
+            assert await collecting == mine
+            assert speaker.connections >= count
+
+    asyncio.run(run())
+    return f"{count} times kill -9 in mid-stream"
+
+
+# --- viewers ----------------------------------------------------------------------------------------------------------
+
+
+def viewers(server: FakeServer, count: int) -> str:
+    words = speech(60, seed=3)
+
+    async def run() -> float:
+        async with Speaker(server.url, k=2) as speaker:
+            followers = [Follower(server.url, speaker.session) for _ in range(count)]
+            for follower in followers:
+                await follower.__aenter__()
+            collecting = [asyncio.create_task(collect(follower)) for follower in followers]
+            while not all(follower.connected for follower in followers):
+                await asyncio.sleep(0.05)
+            began = time.monotonic()
+            for word in words:
+                await speaker.say(word)
+                await asyncio.sleep(0.05)
+            await speaker.end()
+            mine = await collect(speaker)
+            took = time.monotonic() - began
+            check(mine, words)
+            assert all(theirs == mine for theirs in await asyncio.gather(*collecting))
+            for follower in followers:
+                await follower.__aexit__(None, None, None)
+            return took
+
+    return f"{count} viewers saw all of it; the speaker's 60 words took {asyncio.run(run()):.1f} s"
+
+
+# --- a reader of one byte a second ------------------------------------------------------------------------------------
+
+
+def slow_reader(server: FakeServer, words: int) -> str:
+    """Needs a server with a short `stall`: full buffers are noticed by time alone."""
+
+    def open_slowly(session: str) -> socket.socket:
+        _, ticket = server.post(f"/api/sessions/{session}/tickets")
+        raw = socket.socket()
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        raw.connect(("127.0.0.1", server.port))
+        nonce = base64.b64encode(os.urandom(16)).decode()
+        lines = ["GET /socket HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Upgrade: websocket", "Connection: Upgrade"]
+        lines += [f"Sec-WebSocket-Key: {nonce}", "Sec-WebSocket-Version: 13", "", ""]
+        raw.sendall("\r\n".join(lines).encode())
+        while not raw.recv(4096).endswith(b"\r\n\r\n"):
+            pass
+        hello = json.dumps({"type": "hello", "protocol": 1, "ticket": ticket["ticket"]}).encode()
+        # A masked text frame whose mask is zero.
+        raw.sendall(bytes([0x81, 0x80 | 126]) + len(hello).to_bytes(2, "big") + bytes(4) + hello)
+        return raw
+
+    async def read_slowly(raw: socket.socket) -> None:
+        raw.setblocking(False)
+        while True:
+            with suppress(BlockingIOError):
+                raw.recv(1)
+            await asyncio.sleep(1)
+
+    async def run() -> None:
+        said = speech(words, seed=5)
+        async with Speaker(server.url, k=2) as speaker:
+            raw = await asyncio.to_thread(open_slowly, speaker.session)
+            reading = asyncio.create_task(read_slowly(raw))
+            await speaker.say(*said)
+            await speaker.end()
+            check(await collect(speaker), said)
+            while not re.search(r'turia_refusals_total\{code="slow"\} [1-9]', server.get("/metrics")[1]):
+                await asyncio.sleep(0.1)
+            reading.cancel()
+            raw.close()
+
+    asyncio.run(run())
+    return f"a reader of 1 byte/s was cut; {words} words were not held up"
+
+
+# --- fuzz -------------------------------------------------------------------------------------------------------------
+
+SEEDS = (
+    '{"type":"words","seq":1,"words":["ka","le"],"times":[1,2]}',
+    '{"type":"settings","seq":2,"k":3,"model":"en-de"}',
+    '{"type":"pause","seq":3}',
+    '{"type":"hello","protocol":1,"ticket":"x","have":0}',
+    '{"type":"ping"}',
+    '{"type":"end","seq":4}',
+)
+
+
+def mutated(chance: random.Random) -> str | bytes:
+    """A message with some letters changed, left out, doubled or put elsewhere."""
+    letters = list(chance.choice(SEEDS))
+    for _ in range(chance.randrange(4)):
+        at = chance.randrange(len(letters))
+        letters[at : at + chance.randrange(3)] = chance.choices('{}[]",:0-9.eE\\u\u202e\x00 ', k=chance.randrange(4))
+    text = "".join(letters)
+    return text.encode("utf-8", "replace") if chance.random() < 0.3 else text
+
+
+def fuzz(server: FakeServer, count: int) -> str:
+    async def one(chance: random.Random, left: list[int]) -> None:
+        while left[0] > 0:
+            with suppress(OSError, WebSocketException):
+                _, begun = await asyncio.to_thread(server.post, "/api/sessions")
+                async with connect(f"ws://127.0.0.1:{server.port}/socket", compression=None) as opened:
+                    hello = {"type": "hello", "protocol": 1, "ticket": begun.get("ticket", "none")}
+                    await opened.send(json.dumps(hello))
+                    while left[0] > 0:
+                        # The ping is answered only when the message has been dealt with.
+                        left[0] -= 1
+                        await opened.send(mutated(chance))
+                        await opened.send('{"type":"ping"}')
+                        while '"pong"' not in str(await opened.recv()):
+                            pass
+
+    async def run() -> None:
+        left = [count]
+        await asyncio.gather(*(one(random.Random(seed), left) for seed in range(16)))
+
+    asyncio.run(run())
+    return f"{count} fuzzed messages"
+
+
+# --- idle sockets -----------------------------------------------------------------------------------------------------
+
+
+def idle(server: FakeServer, count: int) -> str:
+    async def run() -> float:
+        async with Speaker(server.url) as speaker:
+            await speaker.say("ka")
+            before = server.memory()
+            followers = [Follower(server.url, speaker.session) for _ in range(count)]
+            for follower in followers:
+                await follower.__aenter__()
+            while not all(follower.connected for follower in followers):
+                await asyncio.sleep(0.05)
+            grown = (server.memory() - before) / count / 1024
+            await speaker.end()
+            await collect(speaker)
+            for follower in followers:
+                await follower.__aexit__(None, None, None)
+            return grown
+
+    kib = asyncio.run(run())
+    assert kib <= 200, f"{kib:.0f} KiB an idle socket"
+    return f"{count} idle sockets, {kib:.0f} KiB each"
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+Scenario = Callable[[FakeServer, int], str]
+SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
+    "cuts": (cuts, 1000, {}),
+    "kills": (kills, 100, {}),
+    "viewers": (viewers, 500, {}),
+    "slow-reader": (slow_reader, 4000, {"stall": 1.0, "words_a_second": 1000, "burst": 5000}),
+    "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_a_second": 1e6, "burst": 1e6}),
+    "idle": (idle, 1000, {}),
+}
+
+
+def run(name: str, size: int | None = None) -> str:
+    """One scenario on a server of its own; what it found."""
+    scenario, full, limits = SCENARIOS[name]
+    with tempfile.TemporaryDirectory() as folder, FakeServer(Path(folder), limits=MANY | limits) as server:
+        began = time.monotonic()
+        found = scenario(server, full if size is None else size)
+        assert server.status("/readyz") == 200
+        assert server.faults() == [], server.log.read_text()[-3000:]
+        return f"{found} ({time.monotonic() - began:.0f} s)"
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or SCENARIOS:
+        print(f"{chosen}: {run(chosen)}", flush=True)
