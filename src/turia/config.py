@@ -334,7 +334,7 @@ class SweepRecipe:
     dal_scale: AboveZero = 0.85
     resamples: Natural = 0
     """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
-    batch: Positive = 8
+    batch: Positive = 16
     """Streams that a process translates together."""
 
     def __post_init__(self) -> None:

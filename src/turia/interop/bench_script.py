@@ -99,7 +99,8 @@ class ScriptedBackend:
     def _choice(self, target: _Followed, source: Any) -> Logits:
         """Scores that leave one choice. The engine itself forbids an end that comes too early."""
         scores = np.zeros(len(self._model.target_subwords), dtype=np.float32)
-        two = not target.begun and self._random.random() < TWO_PIECES
+        # By position, so that two streams with the same words do the same work.
+        two = not target.begun and (target.words * TWO_PIECES) % 1 >= 1 - TWO_PIECES
         scores[self._random.choice(self._first_pieces if two else self._last_pieces)] = 1.0
         if not target.begun and target.words >= self._model.gamma * source.words:
             scores[BRK_ID] = 2.0
