@@ -119,7 +119,7 @@ class Follower:
                     case "hello":
                         self.connections += 1
                         self._socket = socket
-                        await self._welcomed(message["inputs"])
+                        await self._welcomed(message["last_input"])
                     case "events":
                         if self._take(message):
                             return True

@@ -45,7 +45,7 @@ def begin(server: FakeServer, **chosen: Any) -> Iterator[tuple[dict[str, Any], C
     assert status == 201
     with open_socket(server) as socket:
         send(socket, type="hello", protocol=1, ticket=begun["ticket"])
-        assert receive(socket, "hello")["inputs"] == 0
+        assert receive(socket, "hello")["last_input"] == 0
         yield begun, socket
 
 
@@ -158,7 +158,7 @@ def test_garbage_harms_nobody(server: FakeServer, garbage: list[str | bytes]) ->
         try:
             for message in garbage:
                 socket.send(message.encode("utf-8", "replace") if isinstance(message, str) else message)
-            assert receive(socket, "error")["code"] in ("message", "protocol", "hello", "ticket")
+            assert receive(socket, "error")["code"] in ("message", "word", "protocol", "hello", "ticket")
         except ConnectionClosed:
             pass
 

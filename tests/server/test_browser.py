@@ -93,6 +93,7 @@ def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
         assert box["y"] >= 0
+        page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()
     assert complaints == []
 

@@ -142,10 +142,9 @@ class Welcome:
 
     session: str
     role: Role
-    inputs: int
+    last_input: int
     """Number of the last input that is stored; the speaker goes on after it."""
-    events: int
-    """Number of the newest event."""
+    last_event: int
     limits: dict[str, float]
 
 
@@ -200,9 +199,9 @@ ServerMessage = Welcome | Ack | Events | Notice | Refusal | GoingAway | Pong
 def format_server(message: ServerMessage) -> str:
     """The JSON text of a server's message."""
     match message:
-        case Welcome(session, role, inputs, events, limits):
+        case Welcome(session, role, last_input, last_event, limits):
             fields: dict[str, Any] = {"type": "hello", "protocol": PROTOCOL, "session": session, "role": role}
-            fields |= {"inputs": inputs, "events": events, "limits": limits}
+            fields |= {"last_input": last_input, "last_event": last_event, "limits": limits}
         case Ack(seq):
             fields = {"type": "ack", "seq": seq}
         case Events(seq, events):

@@ -128,10 +128,10 @@ export class Connection {
       case "hello":
         this.wait = FIRST_WAIT;
         socket.welcomed = true;
-        this.acknowledged(message.inputs);
-        this.sent = message.inputs;
+        this.acknowledged(message.last_input);
+        this.sent = message.last_input;
         // A page that was loaded again has lost its count.
-        this.next = Math.max(this.next, message.inputs + 1);
+        this.next = Math.max(this.next, message.last_input + 1);
         this.on.status("live", "Live");
         this.flush();
         break;
