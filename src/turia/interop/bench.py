@@ -144,7 +144,14 @@ def growth(model: Model, settings: Settings, marks: Sequence[int], stretch: int)
         young = _Timed(model, settings, said.lengths[fill:])
         for index in range(fill, first):
             young.push(sentences[index])
-        pairs = [(old.push(words), young.push(words)) for words in sentences[first:sentence]]
+        pairs = []
+        for number, words in enumerate(sentences[first:sentence]):
+            # Whoever comes second finds the caches warm, so they take turns.
+            if number % 2:
+                other, own = young.push(words), old.push(words)
+            else:
+                own, other = old.push(words), young.push(words)
+            pairs.append((own, other))
         found.append(
             Growth(
                 mark,
