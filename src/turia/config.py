@@ -264,6 +264,8 @@ class SegmenterTraining:
     """Least share of samples that are sentence ends."""
     hidden_future: Share = 0.05
     """Share of samples whose last future words are hidden, as when a stream word says nothing."""
+    own_past: Share = 0.5
+    """Share of samples, from the second epoch on, whose past holds the network's own boundaries; the paper has 0."""
     learning_rate: AboveZero = 1e-4
     patience: Natural = 5
     """The learning rate is halved after more than so many epochs without a better dev macro-F1."""

@@ -7,14 +7,14 @@ import json
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
 from turia.errors import InputError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.evaluation import evaluate, stream_of
-from turia.segmenter.training import falling_thresholds, prepare, shift_prior, train
+from turia.segmenter.preparation import prepare
+from turia.segmenter.training import train
 
 
 def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
@@ -59,22 +59,6 @@ def test_corpora_without_words_are_refused(tmp_path: Path) -> None:
     corpora = (Corpus(path=tmp_path / "empty.tsv"),)
     with pytest.raises(InputError, match="no sentence in 'de'"):
         train(SegmenterRecipe("de", SegmenterData(corpora, corpora), run=tmp_path / "run"))
-
-
-def test_the_prior_is_put_right() -> None:
-    # Bayes: odds 1 at a share of 1/2 are odds 1/9 at a share of 1/10.
-    assert shift_prior(np.array([0.5]), 0.5, 0.1).tolist() == pytest.approx([0.1])
-    there = shift_prior(np.array([0.0, 0.3, 1.0]), 0.3, 0.05)
-    assert shift_prior(there, 0.05, 0.3).tolist() == pytest.approx([0.0, 0.3, 1.0])
-
-
-def test_thresholds_before_the_limit_are_those_of_optimal_stopping() -> None:
-    # Probabilities 0 and 1 with equal chance 1/2: v = 0, 1/2, 3/4, 7/8, ...
-    coin = np.array([0.0, 1.0])
-    assert falling_thresholds(coin, 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.5, 0.75, 0.875))
-    assert falling_thresholds(coin, 0.4, 0.3, 0.3) == (0.0,)
-    # Where no word is likely enough, the values stop rising below the threshold.
-    assert falling_thresholds(np.array([0.2]), 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.2))
 
 
 def test_prepared_texts_are_made_anew_only_when_something_changed(tmp_path: Path) -> None:

@@ -88,26 +88,44 @@ class WordStream:
 class Samples:
     """Cuts samples out of a stream; `indices` are the positions of its words, `splits` those that end a sentence."""
 
-    def __init__(self, stream: Stream, past: int, future: int) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        past: int,
+        future: int,
+        past_ends: Flags | None = None,
+        usable: Flags | None = None,
+    ) -> None:
+        """`past_ends` [N] stand in the past in place of the true boundaries; `usable` [N] limits the words."""
         self.past, self.future = past, future
         self._words, self._ends = stream.words, stream.ends
-        ends_before = np.cumsum(stream.ends, dtype=np.int64) - stream.ends
+        shown = stream.ends if past_ends is None else past_ends
+        ends_before = np.cumsum(shown, dtype=np.int64) - shown
         # Where each id lies once a boundary symbol is put in after every sentence end.
         self._context_at = (np.arange(len(stream.words)) + ends_before).astype(np.int32)
-        self._context = np.full(len(stream.words) + int(stream.ends.sum()), BOUNDARY, dtype=np.uint16)
+        self._context = np.full(len(stream.words) + int(shown.sum()), BOUNDARY, dtype=np.uint16)
         self._context[self._context_at] = stream.words
-        self.indices: Indices = np.flatnonzero(stream.words != BOUNDARY)
-        self.splits: Indices = np.flatnonzero(stream.ends)
+        spoken = stream.words != BOUNDARY
+        self.indices: Indices = np.flatnonzero(spoken if usable is None else spoken & usable)
+        self.splits: Indices = self.indices[stream.ends[self.indices]]
 
     def ids(self, indices: Indices) -> npt.NDArray[np.int64]:
         """[B, P + 1 + F]: the window of each word in `indices` [B]."""
         context = self._context_at[indices][:, None] + np.arange(-self.past, 1)
         following = indices[:, None] + np.arange(1, self.future + 1)
-        return np.concatenate((self._context[context], self._words[following]), axis=1).astype(np.int64)
+        return np.concatenate((self._context[context], self.words_at(following)), axis=1).astype(np.int64)
 
     def labels(self, indices: Indices) -> npt.NDArray[np.int64]:
         """[B]: 1 where a sentence ends."""
         return self._ends[indices].astype(np.int64)
+
+    def words_at(self, positions: Indices) -> npt.NDArray[np.int64]:
+        """The ids at any positions; after the last word there is padding."""
+        return self._words[np.minimum(positions, len(self._words) - 1)].astype(np.int64)
+
+    def ends_at(self, positions: Indices) -> Flags:
+        """Whether sentences end at any positions."""
+        return self._ends[np.minimum(positions, len(self._ends) - 1)]
 
     def draw(self, size: int, split_share: float, rng: np.random.Generator) -> Indices:
         """[size] words at random: `split_share` of them splits, the rest any words (so some more splits)."""
