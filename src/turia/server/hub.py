@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from turia.engine.stream import Stream
+from turia.errors import ModelError
 from turia.server.access import Tickets, hash_secret, new_secret
 from turia.server.limits import Limits
 from turia.server.messages import ProtocolError, Refusal, Role, ServerMessage, SettingsChange
 from turia.server.metrics import Metrics
-from turia.server.session import Input, Session, Translators
+from turia.server.session import Input, Session, Translating, Translators
 from turia.server.store import Saved, Store
 from turia.server.worker import Done, Failed, Task, Worker
 
@@ -112,7 +112,7 @@ class Hub:
     async def start(self) -> None:
         """Warms the models and begins to work."""
         for translator in self.translators.values():
-            await asyncio.to_thread(_warm, translator.stream(k=1, punctuation=False))
+            await asyncio.to_thread(_warm, translator)
         self._worker.start()
         self.ready = True
 
@@ -309,8 +309,13 @@ class Hub:
         self.metrics.viewers.set(sum(viewers))
 
 
-def _warm(stream: Stream) -> None:
+def _warm(translator: Translating) -> None:
     """The first words of a model are slow: said before anybody waits for them."""
+    try:
+        stream = translator.stream(k=1, punctuation=False)
+    except ModelError:
+        # A model without a segmenter is good for punctuated input.
+        stream = translator.stream(k=1, punctuation=True)
     for word in ("eins", "zwei", "drei"):
         stream.push(word)
     stream.flush()

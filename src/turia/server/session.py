@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from turia.engine.model import Model, Steps
 from turia.engine.stream import Stream
+from turia.errors import ModelError
 from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words, dumps
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write, record_line
 
@@ -86,7 +87,10 @@ class Session:
         """A new session and its first event."""
         if model not in translators:
             raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
-        stream = translators[model].stream(k=k, punctuation=punctuation)
+        try:
+            stream = translators[model].stream(k=k, punctuation=punctuation)
+        except ModelError:
+            raise ProtocolError("model", "this model has no segmenter; ask for punctuation") from None
         session = cls(translators, stream, k, punctuation, Counts(), 0.0)
         return session, session._settings_event()
 
