@@ -132,6 +132,10 @@ def test_what_can_be_chosen(server: FakeServer, chosen: dict[str, Any], status: 
     assert server.post("/api/sessions", chosen)[0] == status
 
 
+def test_a_request_that_is_too_large_is_refused(server: FakeServer) -> None:
+    assert server.post("/api/sessions", {"model": "x" * 70_000})[0] == 413
+
+
 def test_pages_of_other_origins_are_kept_out(server: FakeServer) -> None:
     assert server.post("/api/sessions", Origin="http://evil.example")[0] == 403
     assert server.post("/api/sessions", Origin=server.url)[0] == 201

@@ -22,7 +22,7 @@ from turia import __version__
 from turia.server.access import Keys, matches, origin_allowed
 from turia.server.hub import Hub, Live, RefusedError
 from turia.server.limits import Limits
-from turia.server.messages import MAX_K, PROTOCOL, ProtocolError
+from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError
 from turia.server.metrics import Metrics
 from turia.server.session import Translators
 from turia.server.socket import serve_socket
@@ -111,10 +111,13 @@ def make_app(translators: Translators, store: Store, limits: Limits, access: Acc
 
 
 async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    """No page of another origin, and the headers of every answer."""
+    """No page of another origin, nothing large, and the headers of every answer."""
     if _comes_from_elsewhere(request):
         _hub(request).metrics.refusals.labels("origin").inc()
         return JSONResponse({"detail": "this origin or host name is not allowed; see --origin"}, 403)
+    if request.method == "POST" and not _is_small(request):
+        _hub(request).metrics.refusals.labels("size").inc()
+        return JSONResponse({"detail": f"a request of unknown length, or of more than {MAX_BYTES} bytes"}, 413)
     response = await call_next(request)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
@@ -125,6 +128,13 @@ def _comes_from_elsewhere(connection: Request | WebSocket) -> bool:
     access: Access = connection.app.state.access
     origin, host = connection.headers.get("origin"), connection.headers.get("host", "")
     return not origin_allowed(origin, host, access.origins, bool(access.keys))
+
+
+def _is_small(request: Request) -> bool:
+    if "transfer-encoding" in request.headers:
+        return False
+    length = request.headers.get("content-length", "0")
+    return length.isascii() and length.isdigit() and int(length[:10]) <= MAX_BYTES
 
 
 async def _busy(request: Request, error: Exception) -> Response:
@@ -223,13 +233,17 @@ def _add_sessions(app: FastAPI) -> None:
         if _comes_from_elsewhere(websocket):
             hub.metrics.refusals.labels("origin").inc()
             await websocket.send_denial_response(JSONResponse({"detail": "this origin is not allowed"}, 403))
-        elif hub.draining or hub.followers() >= hub.limits.sockets:
+        elif hub.draining or hub.sockets >= hub.limits.sockets:
             hub.metrics.refusals.labels("sockets").inc()
             seconds = str(max(1, round(hub.limits.retry_after)))
             busy = JSONResponse({"detail": "no more connections are taken"}, 503, {"Retry-After": seconds})
             await websocket.send_denial_response(busy)
         else:
-            await serve_socket(websocket, hub)
+            hub.sockets += 1
+            try:
+                await serve_socket(websocket, hub)
+            finally:
+                hub.sockets -= 1
 
 
 async def _find(request: Request, session: str) -> Live:

@@ -102,6 +102,8 @@ class Hub:
         self.translators, self.store, self.limits, self.metrics = translators, store, limits, metrics
         self.tickets: Tickets[tuple[str, Role]] = Tickets(limits.ticket)
         self.ready = self.draining = False
+        self.sockets = 0
+        """Open connections, those that have not said hello among them."""
         self._lives: dict[str, Live] = {}
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(store, self._report_from_worker)
@@ -298,9 +300,6 @@ class Hub:
             return
         self.metrics.refusals.labels(code).inc()
         raise RefusedError(code, message)
-
-    def followers(self) -> int:
-        return sum(len(live.followers) for live in self._lives.values())
 
     def _count(self) -> None:
         now = time.monotonic()

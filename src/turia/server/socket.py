@@ -112,7 +112,7 @@ class _Connection:
     def __init__(self, socket: WebSocket, hub: Hub, live: Live, follower: Follower, have: int) -> None:
         self.socket, self.hub, self.live, self.follower = socket, hub, live, follower
         self._sent = have
-        self._acknowledged = live.inputs
+        self._acknowledged = 0
         self._told_to_go = False
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -175,9 +175,11 @@ class _Connection:
     async def write(self) -> None:
         """Sends what the follower has not got, until there is a reason to end."""
         live = self.live
-        welcome = Welcome(live.saved.id, self.follower.role, live.inputs, live.events, self.hub.limits.told())
         try:
-            await self._send(welcome)
+            await self._settle()
+            told = self.hub.limits.told()
+            await self._send(Welcome(live.saved.id, self.follower.role, live.inputs, live.events, told))
+            self._acknowledged = live.inputs
             while True:
                 self.follower.wake.clear()
                 await self._send_news()
@@ -195,6 +197,13 @@ class _Connection:
             await _end(self.socket, None, GOING_AWAY)
         else:
             await _end(self.socket, self.follower.refusal, POLICY if self.follower.refusal else NORMAL)
+
+    async def _settle(self) -> None:
+        """Waits until what the speaker's last connection sent is stored: numbers go on after that."""
+        live, follower = self.live, self.follower
+        while follower.role == "speaker" and live.received > live.inputs and follower.refusal is None:
+            follower.wake.clear()
+            await follower.wake.wait()
 
     async def _send_news(self) -> None:
         live, follower = self.live, self.follower

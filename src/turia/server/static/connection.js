@@ -34,12 +34,14 @@ export async function beginSession(chosen, key) {
 
 // `on` has events(list), status(state, text) and warning(text). Without a secret it only follows.
 export class Connection {
-  constructor(session, secret, on) {
+  // `next` is the number of the first input; null if it is not known, because the page was loaded again.
+  constructor(session, secret, on, next = null) {
     this.session = session;
     this.secret = secret;
     this.on = on;
     this.have = 0;
-    this.next = 1;
+    this.next = next;
+    this.early = [];
     this.waiting = [];
     this.sent = 0;
     this.socket = null;
@@ -69,6 +71,10 @@ export class Connection {
   }
 
   add(message) {
+    if (this.next === null) {
+      this.early.push(message);
+      return;
+    }
     this.waiting.push({ seq: this.next, message });
     this.next += 1;
   }
@@ -130,8 +136,8 @@ export class Connection {
         socket.welcomed = true;
         this.acknowledged(message.last_input);
         this.sent = message.last_input;
-        // A page that was loaded again has lost its count.
-        this.next = Math.max(this.next, message.last_input + 1);
+        this.next ??= message.last_input + 1;
+        for (const early of this.early.splice(0)) this.add(early);
         this.on.status("live", "Live");
         this.flush();
         break;

@@ -16,14 +16,14 @@ let microphone = null;
 
 // --- the session ------------------------------------------------------------------------------------------------
 
-function attach(session, secret) {
+function attach(session, secret, next) {
   find("welcome").hidden = true;
   linkTranscripts(session);
   find("watch-link").href = `/watch/${encodeURIComponent(session)}`;
   find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
   find("finish").disabled = false;
   document.body.dataset.session = session;
-  connection = new Connection(session, secret, { events: show, status: showState, warning: warn });
+  connection = new Connection(session, secret, { events: show, status: showState, warning: warn }, next);
 }
 
 function show(events) {
@@ -80,7 +80,7 @@ async function say(words, punctuation = false) {
   try {
     const begun = await beginning;
     sessionStorage.setItem(KEPT, JSON.stringify({ session: begun.session, secret: begun.secret }));
-    attach(begun.session, begun.secret);
+    attach(begun.session, begun.secret, 1);
     connection.say(queued);
   } catch (error) {
     silence();
@@ -248,7 +248,7 @@ async function setUp() {
     find("model").append(new Option(label, model.name));
   }
   const kept = JSON.parse(sessionStorage.getItem(KEPT));
-  if (kept) attach(kept.session, kept.secret);
+  if (kept) attach(kept.session, kept.secret, null);
 }
 
 setUp().catch(() => showStatus("error", "The server does not answer"));
