@@ -1,0 +1,113 @@
+"""The worker: batches, fairness, and that one session's failure is its own."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.fakes import Echo
+from tests.server.fakes import fake_translators
+from turia.engine.model import Steps
+from turia.server.messages import Words
+from turia.server.session import Session, inputs_of
+from turia.server.store import Advance, Saved, SqliteStore
+from turia.server.worker import INPUTS_A_ROUND, Done, Failed, Task, Worker
+from turia.stream.trace import Record
+
+Reports = queue.SimpleQueue[Done | Failed]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "sessions.sqlite")
+    yield opened
+    opened.close()
+
+
+TRANSLATORS = fake_translators()
+
+
+def task(store: SqliteStore, name: str) -> Task:
+    session, event = Session.begin(TRANSLATORS, "de-en", 1, True)
+    store.create(Saved(name, "owner", "hash", 0.0, 0.0, 0, 1, False, session.state()), [event])
+    return Task(name, session, 0.0, 0, 1)
+
+
+def all_reports(store: SqliteStore, work: Sequence[tuple[Task, Words]]) -> list[Done | Failed]:
+    """Everything is submitted before the worker begins, so that it comes in one batch."""
+    reports: list[Done | Failed] = []
+    worker = Worker(store, reports.append, clock=lambda: 1.0)
+    for one, words in work:
+        worker.submit(one, inputs_of(words))
+    worker.start()
+    worker.stop()
+    return reports
+
+
+def test_sessions_share_batches_and_a_long_one_does_not_hold_up_a_short_one(store: SqliteStore) -> None:
+    long, short = task(store, "long"), task(store, "short")
+    backend = TRANSLATORS["de-en"].model.backend
+    assert isinstance(backend, Echo)
+    backend.batches.clear()
+    reports = all_reports(store, [(long, Words(1, ("ka",) * 20)), (short, Words(1, ("le",)))])
+    assert 2 in backend.batches
+    assert [report.task.id for report in reports[:2]] == ["long", "short"]
+    inputs = [report.inputs for report in reports if isinstance(report, Done) and report.task is long]
+    assert inputs == list(range(INPUTS_A_ROUND, 21, INPUTS_A_ROUND))
+    saved = store.load("long")
+    assert saved is not None
+    assert (saved.inputs, saved.events) == (20, len(store.events("long", 0, 100)))
+
+
+def test_a_session_that_fails_harms_no_other(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
+    bad, good = task(store, "bad"), task(store, "good")
+
+    def explode(word: str) -> Steps[list[Record]]:
+        raise RuntimeError(f"cannot bear {word}")
+        yield
+
+    bad.session.stream.push_steps = explode  # type: ignore[method-assign]
+    reports = all_reports(store, [(bad, Words(1, ("geheim",))), (good, Words(1, ("le",))), (bad, Words(2, ("mi",)))])
+    assert [(type(report), report.task.id) for report in reports] == [(Failed, "bad"), (Done, "good")]
+    saved = store.load("bad")
+    assert saved is not None
+    assert (saved.inputs, saved.events) == (0, 1)
+    assert "geheim" not in caplog.text
+
+
+def test_a_store_that_fails_fails_the_batch_and_not_the_worker(store: SqliteStore) -> None:
+    class FullDisk(SqliteStore):
+        def __init__(self) -> None:
+            self.full = True
+
+        def advance(self, advances: Sequence[Advance]) -> list[bool]:
+            if self.full:
+                self.full = False
+                raise OSError("no space left on device")
+            return store.advance(advances)
+
+    first, second = task(store, "first"), task(store, "second")
+    reports: Reports = queue.SimpleQueue()
+    worker = Worker(FullDisk(), reports.put, clock=lambda: 1.0)
+    worker.start()
+    worker.submit(first, inputs_of(Words(1, ("ka",))))
+    assert isinstance(reports.get(timeout=30), Failed)
+    # What is submitted for a stream that is ahead of the store is left undone.
+    worker.submit(first, inputs_of(Words(2, ("le",))))
+    worker.submit(second, inputs_of(Words(1, ("ka",))))
+    assert isinstance(reports.get(timeout=30), Done)
+    worker.stop()
+    assert reports.empty()
+
+
+def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -> None:
+    mine = task(store, "mine")
+    theirs = replace(mine, session=Session.begin(TRANSLATORS, "de-en", 1, True)[0], waiting=[])
+    assert isinstance(all_reports(store, [(theirs, Words(1, ("ka",)))])[0], Done)
+    assert isinstance(all_reports(store, [(mine, Words(1, ("le",)))])[0], Failed)
+    events = store.events("mine", 1, 10)
+    assert ['"word":"ka"' in event for event in events] == [True, True]
