@@ -1,0 +1,46 @@
+"""What `turia serve` refuses before it begins."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from turia.errors import InputError, ResourceError
+from turia.server.limits import Limits
+from turia.server.serve import Options, data_folder, listen, read_keys, serve
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_an_address_that_others_reach_needs_keys(host: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--key-file"):
+        serve({}, Options(host, 0, tmp_path, Limits()))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "short\n", "a-key-of-many-letters\nshort\n"])
+def test_weak_keys_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(text)
+    with pytest.raises(InputError, match="at least 16 characters"):
+        read_keys(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_keys(tmp_path / "absent")
+
+
+def test_keys_are_read() -> None:
+    assert read_keys(None) == []
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ResourceError, match=f"127.0.0.1:{port}: cannot listen"):
+            listen("127.0.0.1", port)
+
+
+def test_sessions_are_kept_in_the_users_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert data_folder() == tmp_path / "turia"
