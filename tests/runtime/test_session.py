@@ -183,9 +183,10 @@ def test_no_product_of_integers_saturates(tmp_path: Path) -> None:
     """On CPUs whose 8-bit multiplication adds pairs in 16 bits, the largest numbers are the test."""
     columns = 8
     matrix = np.full((64, columns), 127, dtype=np.int8)
-    constants = {"matrix": matrix, "one": np.float32(1), "scale": np.ones(columns, np.float32), "zero": np.uint8(0)}
+    scales = {"one": np.float32(1), "scale": np.ones(columns, np.float32)}
+    constants = {"matrix": matrix, **scales, "zero": np.uint8(0), "signed zero": np.int8(0)}
     product = helper.make_node(
-        "MatMulIntegerToFloat", ["x", "matrix", "one", "scale", "zero"], ["y"], domain="com.microsoft"
+        "MatMulIntegerToFloat", ["x", "matrix", "one", "scale", "zero", "signed zero"], ["y"], domain="com.microsoft"
     )
     graph = helper.make_graph(
         [product],
