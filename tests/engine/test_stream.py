@@ -144,6 +144,23 @@ def test_a_restored_stream_goes_on_with_the_same_words(
     assert before + run(restored, words[stop:]) == expected
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("chosen", [{}, {"encoding": "full"}, {"beam": 2}])
+def test_a_stream_restored_before_its_sentence_is_closed_late(k: int, chosen: dict[str, Any]) -> None:
+    """The sentence ends after its last word was translated: the encoder must not have seen that in advance."""
+    words = ["ka", "leta", "miso", "no", "pu"][: 2 + k]
+
+    def halfway() -> Stream:
+        stream = stream_of(Chaos(), [2, 99], k=k, **chosen)
+        for word in words:
+            stream.push(word)
+        return stream
+
+    expected = halfway().flush()
+    state = json.loads(json.dumps(halfway().state()))
+    assert Stream.restore(fake_model(Chaos()), GivenSegmenter([2, 99]), state).flush() == expected
+
+
 @settings(deadline=None, max_examples=30)
 @given(speeches=st.lists(spoken(), min_size=2, max_size=6))
 def test_streams_run_together_get_the_words_they_get_alone(speeches: list[tuple[list[str], list[int]]]) -> None:

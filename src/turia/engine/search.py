@@ -11,7 +11,6 @@ length of the history with its symbols.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from turia.engine.settings import Settings
 from turia.engine.window import Growing, History
 from turia.model.masks import cross_limit, encoder_reach
 from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
-from turia.text.layout import Ints, Sentence, lay_out, target_rows
+from turia.text.layout import Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
 from turia.text.symbols import CLOSING_IDS
 
@@ -77,76 +76,89 @@ class Writer:
         """Encoder states of all that has been read."""
         read = self._past_positions + len(self.source.ids) + (self.closing is not None)
         if self._encoded is None or self._encoded.length < read:
-            window = self.history.source_window(self.source, self.closing)
-            if self._encodes_anew():
-                self._encoded = yield from _encode_all(window.ids)
-            else:
-                known = 0 if self._encoded is None else self._encoded.length
-                reach = encoder_reach(window, self.settings.k, self.model.encoder, self.model.anchor)
-                (self._encoded,) = yield [EncodeRequest(self._encoded, window.ids[known:], reach[known:])]
-        encoded: EncoderState = self._encoded
-        return encoded
+            self._encoded = yield from self._encode_window(self.history.source_window(self.source, self.closing))
+        return self._encoded
+
+    def _encode_window(self, window: Window) -> Steps[EncoderState]:
+        """Encoder states of `window`, whose first positions may be known."""
+        known = None if self._encodes_anew() else self._encoded
+        start = 0 if known is None else known.length
+        if self._encodes_anew():
+            reach = np.full(len(window.ids), len(window.ids))
+        else:
+            reach = encoder_reach(window, self.settings.k, self.model.encoder, self.model.anchor)
+        (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
+        state: EncoderState = encoded
+        return state
 
     def _encodes_anew(self) -> bool:
         return self.settings.encoding == "full" or self.model.encoder == "bidirectional"
 
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
+        if self._decoded is None and self.target.ids and not self.settings.recompute:
+            yield from self._replay()
         memory = yield from self._encode()
         now = memory.length
         written = [*self.target.ids, *word_begun]
-        if self._decoded is None or self.settings.recompute:
+        if self.settings.recompute:
             ids = np.append(self._prefix, written).astype(np.int64)
-            if self.settings.recompute:
-                ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
-            else:
-                limits = np.concatenate([self._past_limits(), self._row_limits(written, 0, now)])
-                state, logits = yield from self._from_first_row(ids, limits, memory)
+            ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
         else:
-            # All rows but those of the pieces written since are known.
-            start = self._decoded.length - len(self._prefix)
-            ids, limits = np.array(written[start:], dtype=np.int64), self._row_limits(written, start + 1, now)
-            ((state, logits),) = yield [DecodeRequest(self._decoded, memory, ids, limits)]
+            state, logits = yield from self._feed(memory, written, now)
         self._decoded = state
         return state, logits, now
+
+    def _feed(self, memory: EncoderState, written: list[int], now: int) -> Steps[tuple[DecoderState, Logits]]:
+        """The rows that the decoder does not know yet, of the history and of the pieces in `written`."""
+        if self._decoded is None:
+            ids = np.append(self._prefix, written).astype(np.int64)
+            limits = np.concatenate([self._past_limits(memory.length), self._row_limits(written, 0, now)])
+        else:
+            start = self._decoded.length - len(self._prefix)
+            ids, limits = np.array(written[start:], dtype=np.int64), self._row_limits(written, start + 1, now)
+        ((state, logits),) = yield [DecodeRequest(self._decoded, memory, ids, limits)]
+        return state, logits
+
+    def _replay(self) -> Steps[None]:
+        """In a restored stream: the very calls that wrote what is written, each with what had been read by then.
+
+        One pass over all of it would give the same states but for the last bit, and other ones where the sentence's end
+        became known late.
+        """
+        fed: list[int] = []
+        position = 0
+        for pieces in self.target.pieces:
+            # The beam feeds a word at a time, the greedy search a piece.
+            for count in [pieces] if self.settings.beam > 1 else [1] * pieces:
+                now = self.row_limits[position]
+                if self._encoded is None or self._encoded.length < now:
+                    self._encoded = yield from self._encode_window(self._window_at(now))
+                self._decoded, _ = yield from self._feed(self._encoded, fed, now)
+                fed, position = self.target.ids[: position + count], position + count
+
+    def _window_at(self, positions: int) -> Window:
+        """The source window when it had so many positions; its sentence was not closed then."""
+        own = positions - self._past_positions
+        words = int(np.searchsorted(np.cumsum(self.source.pieces), own, side="right"))
+        return self.history.source_window(Growing(self.source.ids[:own], self.source.pieces[:words]), None)
 
     def _row_limits(self, written: list[int], first: int, now: int) -> Ints:
         """What the rows see that predict the written pieces from `first` on, and the next one."""
         kept = self.row_limits[first : len(written)]
         return np.array(kept + [now] * (len(written) + 1 - first - len(kept)), dtype=np.int64)
 
-    def _from_first_row(self, ids: Ints, limits: Ints, memory: EncoderState) -> Steps[tuple[DecoderState, Logits]]:
-        """All rows, each with the encoder states that the source had when its piece was written.
-
-        That matters in a restored stream whose encoder begins anew at each READ; where states are kept, they are what
-        they were.
-        """
-        if not self._encodes_anew():
-            ((state, logits),) = yield [DecodeRequest(None, memory, ids, limits)]
-            return state, logits
-        window = self.history.source_window(self.source, self.closing)
-        first_own = len(self._prefix) - 1
-        moments = np.append(np.full(first_own, limits[first_own]), limits[first_own:])
-        state = None
-        for moment, rows in groupby(range(len(ids)), key=lambda row: int(moments[row])):
-            part = list(rows)
-            seen = memory if moment == memory.length else (yield from _encode_all(window.ids[:moment]))
-            ((state, logits),) = yield [DecodeRequest(state, seen, ids[part], limits[part])]
-        assert state is not None
-        return state, logits
-
-    def _past_limits(self) -> Ints:
-        """What the rows of the target history see: what they saw in training."""
+    def _past_limits(self, read: int) -> Ints:
+        """What the rows of the target history see when `read` positions have been read: what they saw in training."""
         target_past = self.history.target_sentences()
         if not target_past:
             return np.zeros(0, dtype=np.int64)
-        window = self.history.source_window(self.source, self.closing)
         rows = target_rows(target_past)
-        settings, anchor = self.settings, self.model.anchor
-        limits = cross_limit(window, rows, settings.k, settings.gamma, anchor, settings.rounding)
-        if anchor == "window":
-            limits[-1] = min(settings.k + len(limits), len(window.ids))
-        return limits
+        settings = self.settings
+        if self.model.anchor == "window":
+            return np.minimum(1 + settings.k + np.arange(len(rows.word)), read)
+        window = self.history.source_window(Growing(), None)
+        return cross_limit(window, rows, settings.k, settings.gamma, "sentence", settings.rounding)
 
     # --- greedy -------------------------------------------------------------------------------------------------
 
@@ -262,10 +274,3 @@ class _BeamSearch:
 
     def _has_word(self, hypothesis: Hypothesis) -> bool:
         return hypothesis.ended or any(map(self.writer._ends, hypothesis.pieces))
-
-
-def _encode_all(ids: Ints) -> Steps[EncoderState]:
-    """Encoder states with all positions seeing all (the bidirectional encoder, and PBE's `full`)."""
-    (encoded,) = yield [EncodeRequest(None, ids, np.full(len(ids), len(ids)))]
-    state: EncoderState = encoded
-    return state
