@@ -1,11 +1,14 @@
-"""A translator without weights, for servers under test: it echoes, and a sentence ends at a full stop."""
+"""Translators without weights, for servers under test; a sentence ends at a full stop.
+
+They echo, so that a test can tell what must come; or they are `Chaos`, so that whatever differs anywhere is seen.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from tests.engine.fakes import Echo, fake_model
+from tests.engine.fakes import Chaos, Echo, Fake, fake_model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.segmenter.punctuation import PunctuationSegmenter
@@ -14,8 +17,8 @@ from turia.segmenter.punctuation import PunctuationSegmenter
 class FakeTranslator:
     """Has what a server needs of a Translator."""
 
-    def __init__(self, name: str) -> None:
-        self.model = replace(fake_model(Echo()), name=name)
+    def __init__(self, name: str, backend: Fake) -> None:
+        self.model = replace(fake_model(backend), name=name)
 
     def stream(self, *, k: int, punctuation: bool) -> Stream:
         return Stream(self.model, PunctuationSegmenter("de", window=0), Settings(k=k, history=10))
@@ -25,5 +28,10 @@ class FakeTranslator:
 
 
 def fake_translators() -> dict[str, FakeTranslator]:
-    """Two directions."""
-    return {name: FakeTranslator(name) for name in ("de-en", "en-de")}
+    """Two directions that echo."""
+    return {name: FakeTranslator(name, Echo()) for name in ("de-en", "en-de")}
+
+
+def chaotic_translators() -> dict[str, FakeTranslator]:
+    """Two directions whose words depend on all that they were ever shown."""
+    return {name: FakeTranslator(name, Chaos()) for name in ("de-en", "en-de")}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.fakes import WORDS
-from tests.server.fakes import fake_translators
+from tests.server.fakes import chaotic_translators, fake_translators
 from turia.engine.model import run_steps
 from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words
 from turia.server.session import Input, Session, Word, inputs_of
@@ -102,12 +102,12 @@ inputs = st.lists(
 @settings(max_examples=50)
 @given(inputs, st.data())
 def test_restored_anywhere_it_goes_on_with_the_same_events(items: list[Input], data: st.DataObject) -> None:
-    whole = begun()
+    whole = Session.begin(chaotic_translators(), "de-en", 2, True)[0]
     expected = [apply(whole, [item]) for item in [*items, EndOfStream(0)]]
-    session, events = begun(), []
+    session, events = Session.begin(chaotic_translators(), "de-en", 2, True)[0], []
     for item in [*items, EndOfStream(0)]:
         if data.draw(st.booleans()):
-            session = Session.restore(fake_translators(), session.state())
+            session = Session.restore(chaotic_translators(), session.state())
         events.append(apply(session, [item]))
     assert events == expected
     assert session.state() == whole.state()
