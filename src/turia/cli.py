@@ -211,7 +211,7 @@ def resegment(
     from turia.evaluation.inputs import read_lines
     from turia.evaluation.resegment import resegment as cut
 
-    words = [word for line in read_lines(hypothesis) for word in line.split()]
+    words = [word for line in read_lines(hypothesis, may_be_blank=True) for word in line.split()]
     for sentence in cut(words, read_lines(reference)):
         print(" ".join(sentence))
 
@@ -222,10 +222,11 @@ def prepare(
     processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
 ) -> None:
     """Make shards of a recipe's corpora: normalised, filtered, windowed, encoded."""
-    from turia.config import Recipe, load_toml
+    from turia.config import Recipe
     from turia.console import Display
     from turia.corpus.prepare import prepare as make_shards
     from turia.corpus.report import Progress
+    from turia.typed import load_toml
 
     with Display("prepare") as display:
 
@@ -246,10 +247,11 @@ def train(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run's checkpoints are deleted.")] = False,
 ) -> None:
     """Train a model. Goes on from the run folder's newest checkpoint, if there is one."""
-    from turia.config import Recipe, load_toml
+    from turia.config import Recipe
     from turia.console import Display
     from turia.training.loop import Status
     from turia.training.loop import train as learn
+    from turia.typed import load_toml
 
     with Display("train") as display:
 
@@ -394,14 +396,15 @@ app.add_typer(segmenter, name="segmenter")
 @segmenter.command("train")
 def segmenter_train(recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")]) -> None:
     """Train the segmenter of one language, for all its windows, and export it."""
-    from turia.config import SegmenterRecipe, load_toml
+    from turia.config import SegmenterRecipe
     from turia.console import Display
     from turia.segmenter.training import train
+    from turia.typed import load_toml
 
     with Display("segmenter") as display:
         report = train(load_toml(SegmenterRecipe, recipe), display.update)
     for window, f1 in report.f1.items():
-        print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (true past boundaries)")
+        print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (its own past boundaries)")
     print(report.folder)
 
 

@@ -81,6 +81,15 @@ def test_a_trace_without_words_is_an_empty_hypothesis(write: Write) -> None:
     assert stream_from_trace(files["source"], files["reference"], files["trace"]).words == []
 
 
+@pytest.mark.parametrize("blank", ["\n", " ", "\n \n"])
+def test_a_blank_hypothesis_is_one_too(write: Write, blank: str) -> None:
+    files = write(hypothesis=blank, actions="RRRRR", resegmented="\n\n")
+    stream = stream_from_actions(
+        files["source"], files["reference"], files["hypothesis"], files["actions"], files["resegmented"]
+    )
+    assert (stream.words, stream.delays, stream.segments) == ([], [], [[], []])
+
+
 def test_each_line_may_be_a_stream_of_its_own(write: Write) -> None:
     files = write(hypothesis="one two\n\n", actions="RWRRW\nRR\n")
     first, second = sentences_from_actions(files["source"], files["reference"], files["hypothesis"], files["actions"])
@@ -131,7 +140,7 @@ def test_a_missing_file_and_a_folder_are_refused(write: Write, tmp_path: Path) -
 
 def test_a_trace_that_read_more_than_there_is_is_refused(write: Write) -> None:
     files = write(source="eins\nzwei drei\n")
-    with pytest.raises(InputError, match=r"trace: 5 source words were read, but .*source has 3"):
+    with pytest.raises(InputError, match=r"trace:3: 5 words read, but the source has 3"):
         stream_from_trace(files["source"], files["reference"], files["trace"])
 
 

@@ -67,6 +67,8 @@ def test_blank_lines_do_not_shift_the_line_numbers() -> None:
         ([], 't: empty trace: expected a first line with "type":"stream"'),
         ([LADIES], 't:1: a trace begins with a line of "type":"stream"'),
         (['{"type":"stream","version":2}'], "t:1: trace version 2; this Turia reads 1"),
+        (['{"type":"stream","version":true}'], "t:1: trace version True; this Turia reads 1"),
+        (['{"type":"stream","version":1.0}'], "t:1: trace version 1.0; this Turia reads 1"),
         (['{"type":"stream"}'], "t:1: trace version None; this Turia reads 1"),
         ([HEADER, "[1]"], "t:2: expected a JSON object"),
         ([HEADER, "W R W"], "t:2: not JSON: Expecting value at column 1"),
@@ -110,6 +112,14 @@ def test_what_a_correct_engine_cannot_have_written_is_refused(lines: list[str], 
     with pytest.raises(FormatError) as caught:
         parse_trace(lines, path="t")
     assert str(caught.value) == message
+
+
+def test_nobody_can_have_read_more_than_the_source_has() -> None:
+    assert parse_trace([HEADER, LADIES, LAST], path="t", source_words=17).source_words() == 17
+    with pytest.raises(FormatError, match=r"^t:3: 17 words read, but the source has 16$"):
+        parse_trace([HEADER, LADIES, LAST], path="t", source_words=16)
+    with pytest.raises(FormatError, match=r"^t:2: read 5 words, but the source has 4$"):
+        parse_trace([HEADER, LADIES, LAST], path="t", source_words=4)
 
 
 @pytest.mark.parametrize("line", ["[" * 100_000, '{"type":"write","index":' + "9" * 10_000 + "}"])

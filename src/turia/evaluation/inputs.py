@@ -80,9 +80,7 @@ def load_streams(
 def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: Path | None = None) -> StreamLog:
     """The stream that a trace of Turia's tells of."""
     lengths, references = read_sentences(source, reference)
-    record = parse_trace(read_lines(trace), str(trace))
-    if record.source_words() > sum(lengths):
-        raise FormatError(f"{record.source_words()} source words were read, but {source} has {sum(lengths)}", trace)
+    record = parse_trace(read_lines(trace), str(trace), sum(lengths))
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
     return StreamLog(lengths, references, words, record.delays(), segments, record.settings)
@@ -93,7 +91,7 @@ def stream_from_actions(
 ) -> StreamLog:
     """The stream that a hypothesis and its actions tell of, as the authors' logs do."""
     lengths, references = read_sentences(source, reference)
-    lines = read_lines(hypothesis)
+    lines = read_lines(hypothesis, may_be_blank=True)
     text = read_text(actions)
     steps = parse_actions(text, str(actions))
     _check_counts(steps, lines, sum(lengths), hypothesis, actions, text)
@@ -105,7 +103,7 @@ def stream_from_actions(
 def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, actions: Path) -> list[StreamLog]:
     """Each line a stream of its own: one sentence, its hypothesis and its own actions (as SimulEval's logs)."""
     lengths, references = read_sentences(source, reference)
-    lines = read_lines(hypothesis)
+    lines = read_lines(hypothesis, may_be_blank=True)
     logs = read_lines(actions)
     for path, given in ((hypothesis, lines), (actions, logs)):
         _check_line_count(path, len(given), reference, len(references))
@@ -144,16 +142,19 @@ def read_sentences(source: Path, reference: Path) -> tuple[list[int], list[str]]
     return lengths, references
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, may_be_blank: bool = False) -> list[str]:
     """The lines of a UTF-8 file, without their ends; the last newline begins no further line."""
-    lines = read_text(path).split("\n")
+    lines = read_text(path, may_be_blank).split("\n")
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
 
 
-def read_text(path: Path) -> str:
-    """A UTF-8 file with something in it."""
+def read_text(path: Path, may_be_blank: bool = False) -> str:
+    """A UTF-8 file with something in it: words, or with `may_be_blank` at least an empty line.
+
+    A hypothesis may be blank, as a trace may be without words: a system that wrote nothing has a score.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -167,7 +168,7 @@ def read_text(path: Path) -> str:
         raise FormatError(
             f"not UTF-8: byte 0x{data[error.start]:02x}; convert the file to UTF-8", path, line
         ) from error
-    if not text.strip():
+    if not text.strip() and not (text and may_be_blank):
         raise FormatError("an empty file", path)
     return text
 
@@ -176,7 +177,7 @@ def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> l
     """Somebody else's cuts. mwerSegmenter writes lower case, so the words themselves are compared without case."""
     if path is None:
         return None
-    segments = [line.split() for line in read_lines(path)]
+    segments = [line.split() for line in read_lines(path, may_be_blank=True)]
     if len(segments) != sentences:
         line = min(len(segments), sentences + 1)
         raise FormatError(f"{len(segments)} lines, expected one for each of {sentences} references", path, line)

@@ -6,6 +6,9 @@
     {"type":"note","kind":"loop","sentence":3,"detail":"..."}
     {"type":"end","source_words":25561,"target_words":26102}
 
+Where the source words came with times, a `write` also has `read_seconds` (its delay in seconds: when the last word that
+had been read was over) and a `sentence` has `ends` (when each of its source words was over). See `times`.
+
 Readers accept keys they do not know (a later release may add them), and refuse a version or a type of record
 that they do not know. Lines end in "\n" alone: other line breaks of Unicode may stand inside a line.
 """
@@ -33,6 +36,8 @@ class Write:
     sentence: int
     reason: str
     ms: float | None = None
+    read_seconds: float | None = None
+    """The delay in seconds of the speech."""
 
     @property
     def text(self) -> str:
@@ -48,6 +53,8 @@ class SentenceEnd:
     source_words: int
     target_words: int
     reason: str
+    ends: tuple[float, ...] | None = None
+    """When each of its source words was over, in seconds of the speech."""
 
     @property
     def text(self) -> str:
@@ -108,6 +115,17 @@ class Trace:
         ends = [record.source_words for record in self.records if isinstance(record, End)]
         return ends[-1] if ends else max(self.delays(), default=0)
 
+    def delays_in_seconds(self) -> list[float] | None:
+        """The delays in seconds of the speech; None where the source had no times."""
+        seconds = [write.read_seconds for write in self.writes() if write.read_seconds is not None]
+        return seconds if len(seconds) == len(self.writes()) else None
+
+    def source_ends(self) -> list[float] | None:
+        """When each source word was over, in seconds of the speech; None unless that is known of all."""
+        sentences = [record for record in self.records if isinstance(record, SentenceEnd)]
+        ends = [end for sentence in sentences for end in sentence.ends or ()]
+        return ends if ends and len(ends) == self.source_words() else None
+
 
 def header_line(settings: Mapping[str, Any]) -> str:
     """The first line of a trace."""
@@ -128,8 +146,11 @@ def trace_lines(trace: Trace) -> Iterator[str]:
         yield record_line(record)
 
 
-def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
-    """A trace from its lines; refuses what a correct engine cannot have written, naming the line."""
+def parse_trace(lines: Iterable[str], path: str | None = None, source_words: int | None = None) -> Trace:
+    """A trace from its lines; refuses what a correct engine cannot have written, naming the line.
+
+    `source_words`: words of the source that was translated, where it is known; nobody can have read more of them.
+    """
     settings: dict[str, Any] | None = None
     records: list[Record] = []
     words = read = sentence = 0
@@ -148,6 +169,8 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
                 raise FormatError(f"word index {record.index}, expected {words}", path, number)
             if record.read < read:
                 raise FormatError(f"read {record.read} words, but {read} had been read before", path, number)
+            if source_words is not None and record.read > source_words:
+                raise FormatError(f"read {record.read} words, but the source has {source_words}", path, number)
             if record.sentence < sentence:
                 raise FormatError(f"sentence {record.sentence} after sentence {sentence}", path, number)
             words, read, sentence = words + 1, record.read, record.sentence
@@ -157,6 +180,8 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
                 raise FormatError(cause, path, number)
             if record.source_words < read:
                 raise FormatError(f"{record.source_words} source words, but {read} were read", path, number)
+            if source_words is not None and record.source_words > source_words:
+                raise FormatError(f"{record.source_words} words read, but the source has {source_words}", path, number)
         records.append(record)
     if settings is None:
         raise FormatError('empty trace: expected a first line with "type":"stream"', path)
@@ -166,8 +191,10 @@ def parse_trace(lines: Iterable[str], path: str | None = None) -> Trace:
 def _settings(data: dict[str, Any], path: str | None, number: int) -> dict[str, Any]:
     if data.get("type") != "stream":
         raise FormatError('a trace begins with a line of "type":"stream"', path, number)
-    if data.get("version") != VERSION:
-        raise FormatError(f"trace version {data.get('version')!r}; this Turia reads {VERSION}", path, number)
+    version = data.get("version")
+    # In Python, true and 1.0 equal 1.
+    if type(version) is not int or version != VERSION:
+        raise FormatError(f"trace version {version!r}; this Turia reads {VERSION}", path, number)
     return {key: value for key, value in data.items() if key not in ("type", "version")}
 
 
@@ -180,8 +207,9 @@ def _record(data: dict[str, Any], path: str | None, number: int) -> Record:
     values: dict[str, Any] = {}
     for item in fields(record_type):
         if item.name in data:
-            values[item.name] = data[item.name]
-            _check(item.name, data[item.name], path, number)
+            value = data[item.name]
+            _check(item.name, value, path, number)
+            values[item.name] = tuple(value) if isinstance(value, list) else value
         elif item.default is MISSING:
             raise FormatError(f"a {name} record without {item.name!r}", path, number)
     record = record_type(**values)
@@ -191,6 +219,8 @@ def _record(data: dict[str, Any], path: str | None, number: int) -> Record:
         if record.reason not in REASONS:
             expected = ", ".join(REASONS)
             raise FormatError(f"reason is {record.reason!r}, expected one of {expected}", path, number)
+    elif isinstance(record, SentenceEnd) and record.ends is not None and len(record.ends) != record.source_words:
+        raise FormatError(f"{len(record.ends)} ends for {record.source_words} source words", path, number)
     return record
 
 
@@ -198,14 +228,20 @@ def _check(key: str, value: Any, path: str | None, number: int) -> None:
     """Texts are strings, times are numbers, all else counts words or sentences."""
     if key in ("word", "reason", "kind", "detail"):
         fits, expected = isinstance(value, str), "a string"
-    elif key == "ms":
-        fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-        expected = "a number"
+    elif key in ("ms", "read_seconds"):
+        fits, expected = value is None or _is_number(value), "a number"
+    elif key == "ends":
+        fits = value is None or (isinstance(value, list) and all(map(_is_number, value)))
+        expected = "a list of numbers"
     else:
         fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         expected = "a whole number from 0"
     if not fits:
         raise FormatError(f"{key} is {value!r}, expected {expected}", path, number)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
