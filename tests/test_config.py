@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.config import Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training, from_dict, load_toml, to_dict
+from turia.config import Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training
 from turia.errors import ConfigError
+from turia.typed import from_dict, load_toml, to_dict
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
 LANGUAGES = {"source_language": "de", "target_language": "en"}
@@ -228,3 +229,35 @@ def test_the_recipes_that_come_with_turia_load_and_round_trip(path: Path) -> Non
     kind: type[Any] = kinds.get(path.name.split("-")[0], Recipe)
     loaded = load_toml(kind, path)
     assert from_dict(kind, to_dict(loaded)) == loaded
+
+
+def test_a_recipe_that_extends_another_has_its_keys_where_it_sets_none(tmp_path: Path) -> None:
+    (tmp_path / "arms").mkdir()
+    (tmp_path / "whole.toml").write_text(
+        'source_language = "de"\ntarget_language = "en"\nrun = "whole"\n[data]\nfolder = "shards"\n'
+        '[windows]\nhistory = 60\nkind = "sliding"\n[training]\nbetas = [0.9, 0.98]\n'
+    )
+    arm = tmp_path / "arms" / "arm.toml"
+    arm.write_text('extends = "../whole.toml"\nrun = "arm"\n[windows]\nhistory = 0\n[training]\nbetas = [0.8, 0.9]\n')
+    recipe = load_toml(Recipe, arm)
+    # Each file's paths are relative to its own folder; tables are merged, lists are replaced.
+    assert (recipe.run, recipe.data.folder) == (tmp_path / "arms" / "arm", tmp_path / "shards")
+    assert (recipe.windows.history, recipe.windows.kind, recipe.training.betas) == (0, "sliding", (0.8, 0.9))
+
+
+def test_what_is_wrong_is_said_of_the_file_that_says_it(tmp_path: Path) -> None:
+    whole, arm = tmp_path / "whole.toml", tmp_path / "arm.toml"
+    whole.write_text('source_language = "de"\ntarget_language = "en"\n[windows]\nhistory = -1\n')
+    arm.write_text('extends = "whole.toml"\nseed = 2\n[windows]\nhistroy = 0\n')
+    with pytest.raises(ConfigError, match=r"whole\.toml:4: windows\.history is -1"):
+        load_toml(Recipe, arm)
+    whole.write_text('source_language = "de"\ntarget_language = "en"\n')
+    with pytest.raises(ConfigError, match=r"arm\.toml:4: unknown key 'windows\.histroy'; did you mean"):
+        load_toml(Recipe, arm)
+
+
+def test_recipes_that_extend_each_other_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('extends = "two.toml"\n')
+    (tmp_path / "two.toml").write_text('extends = "one.toml"\n')
+    with pytest.raises(ConfigError, match="which extends this file"):
+        load_toml(Recipe, tmp_path / "one.toml")

@@ -160,13 +160,16 @@ def serve(
 
 @app.command()
 def evaluate(
-    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
-    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
+    source: Annotated[Files, typer.Option(metavar="FILE", help="Source, one reference sentence a line.")] = None,
+    reference: Annotated[Files, typer.Option(metavar="FILE", help="Reference, line by line.")] = None,
     trace: Annotated[Files, typer.Option(metavar="FILE", help="Turia's record of the stream.")] = None,
     hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words written, with --actions.")] = None,
     actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W, a W for each word.")] = None,
     resegmented: Annotated[
         Files, typer.Option(metavar="FILE", help="Hypothesis cut at the reference's lines, to skip our own cuts.")
+    ] = None,
+    instances: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="SimulEval's instances.log, in place of all other files.")
     ] = None,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
@@ -183,14 +186,22 @@ def evaluate(
 
     from turia.evaluation.inputs import load_streams
     from turia.evaluation.report import evaluate as score
+    from turia.interop.simuleval_log import read_instances
 
     if not 0 <= dal_scale <= 100:
         raise InputError(f"--dal-scale is {dal_scale}, expected a number from 0 to 100")
     if bootstrap == 1:
         raise InputError("--bootstrap is 1, expected 0 for no interval, or 2 resamples or more")
-    streams = load_streams(
-        source, reference, trace or [], hypothesis or [], actions or [], resegmented or [], sentences
-    )
+    if instances is not None and (source or reference or trace or hypothesis or actions or resegmented):
+        raise InputError("--instances has sources and references of its own; give no other files with it")
+    if instances is None and not (source and reference):
+        raise InputError("expected --source and --reference, or --instances with a log that holds both")
+    if instances is not None:
+        streams = read_instances(instances)
+    else:
+        streams = load_streams(
+            source or [], reference or [], trace or [], hypothesis or [], actions or [], resegmented or [], sentences
+        )
     report = score(streams, Options(dal_scale, unit, language, tuple(latency or ()), bootstrap))
     if as_json:
         print(json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False))
@@ -200,6 +211,23 @@ def evaluate(
         print(report.signature)
         print(f"BLEU|{report.bleu.signature}")
         print(f"chrF|{report.chrf.signature}")
+
+
+@app.command()
+def convert(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")],
+    to: Annotated[
+        Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Whose format.")
+    ],
+    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
+    trace: Annotated[list[Path], typer.Option(metavar="FILE", help="Turia's record of the stream.")],
+) -> None:
+    """Write traces as the logs that other scorers read. For several streams, repeat the file options in step."""
+    from turia.interop.convert import convert as write
+
+    for path in write(folder, to, source, reference, trace):
+        print(path)
 
 
 @app.command()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
 from turia.cli import main
-from turia.config import Corpus, Published, SweepRecipe, SweepTest, from_dict
+from turia.config import Corpus, Published, SweepRecipe, SweepTest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, FormatError, InputError
@@ -22,6 +22,7 @@ from turia.interop.sweep_results import Results, curve_names, score_published, s
 from turia.runtime.random_model import made_up_words
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Trace, parse_trace
+from turia.typed import from_dict
 
 
 def recipe(folder: Path, **keys: object) -> SweepRecipe:

@@ -12,13 +12,14 @@ import pytest
 from tests.engine.fakes import subwords
 from tests.runtime.models import random_transformer, torch_logits
 from turia.cli import main
-from turia.config import Recipe, load_toml, to_dict
+from turia.config import Recipe
 from turia.model.checkpoint import save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.session import DecodeRequest, EncodeRequest, Floats, Runtime
 from turia.training.run import RunFolder
+from turia.typed import load_toml, to_dict
 
 TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
 IDS, LIMITS = np.arange(7, 19), np.arange(1, 13)

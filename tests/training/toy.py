@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from turia.config import Recipe, load_toml
+from turia.config import Recipe
 from turia.corpus.prepare import prepare
+from turia.typed import load_toml
 
 TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
 

@@ -33,7 +33,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turia.config import Corpus, Filters, Recipe, Windows, from_dict, to_dict
+from turia.config import Corpus, Filters, Recipe, Windows
 from turia.config import Subwords as SubwordSettings
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
 from turia.corpus.documents import Document, read
@@ -43,6 +43,7 @@ from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_repo
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError, ResourceError
 from turia.text.subwords import Subwords, train_subwords
+from turia.typed import from_dict, to_dict
 
 _PAIRS_A_CHUNK = 4096
 _STEPS_TOLD = 10

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from turia.config import from_dict
 from turia.corpus.filters import Dropped
 from turia.corpus.shards import Sizes
+from turia.typed import from_dict
 
 
 class Progress(NamedTuple):

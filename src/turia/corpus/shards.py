@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from turia.config import from_dict
 from turia.errors import ConfigError, FormatError
 from turia.text.layout import Sentence
 from turia.text.subwords import Subwords
+from turia.typed import from_dict
 
 VERSION = 1
 

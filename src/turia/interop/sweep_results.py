@@ -22,7 +22,7 @@ from rich import box
 from rich.table import Table
 
 from turia import __version__
-from turia.config import Published, SweepRecipe, load_toml
+from turia.config import Published, SweepRecipe
 from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
@@ -32,6 +32,7 @@ from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import unit_counts
 from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate, write_bytes
 from turia.stream.trace import Note, parse_trace
+from turia.typed import load_toml
 
 VERSIONED = ("numpy", "onnxruntime", "sacrebleu", "sentencepiece", "rapidfuzz")
 """Packages whose versions could change a figure."""

@@ -19,10 +19,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from turia.config import from_dict
 from turia.errors import ModelError, ResourceError
 from turia.model.presets import Shape
 from turia.model.transformer import Transformer
+from turia.typed import from_dict
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 

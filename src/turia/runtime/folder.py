@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from turia.config import from_dict, to_dict
 from turia.errors import ConfigError, ModelError
 from turia.model.presets import Shape
 from turia.runtime.tensors import Precision
 from turia.text.subwords import Subwords
+from turia.typed import from_dict, to_dict
 
 FORMAT = 1
 NORMALISATION = 1

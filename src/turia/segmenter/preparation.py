@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from turia.config import Corpus, SegmenterRecipe, to_dict
+from turia.config import Corpus, SegmenterRecipe
 from turia.corpus.boundaries import monolingual_texts, parallel_texts, word_stream
 from turia.errors import InputError
 from turia.segmenter.window import PAST
 from turia.text.vocabulary import Vocabulary
+from turia.typed import to_dict
 
 
 def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:

@@ -27,7 +27,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from turia.config import SegmenterRecipe, to_dict
+from turia.config import SegmenterRecipe
 from turia.corpus.boundaries import Indices, Samples, Stream, hide_future
 from turia.segmenter.calibration import Probabilities, falling_thresholds, shift_prior
 from turia.segmenter.classifier import Settings
@@ -39,6 +39,7 @@ from turia.segmenter.rollout import Ask, own_samples, rollout
 from turia.segmenter.scores import best_threshold, macro_f1, score
 from turia.segmenter.window import PAST
 from turia.text.vocabulary import BOUNDARY, Vocabulary
+from turia.typed import to_dict
 
 Progress = Callable[[float, str], None]
 """Share of the work done, and what is being done."""

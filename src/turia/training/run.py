@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from turia.config import Recipe, from_dict, to_dict
+from turia.config import Recipe
 from turia.corpus.batches import PoolStart
 from turia.errors import ConfigError, ModelError, ResourceError
 from turia.model.checkpoint import load_json, replace_durably
+from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
 _REFUSALS = (
