@@ -14,7 +14,7 @@ from turia.config import Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training
 from turia.errors import ConfigError
 from turia.typed import from_dict, load_toml, to_dict
 
-RECIPES = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
+RECIPES = sorted((Path(__file__).parents[1] / "recipes").rglob("*.toml"))
 LANGUAGES = {"source_language": "de", "target_language": "en"}
 
 
