@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
+import math
 import os
 import random
 import re
@@ -22,11 +24,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import WebSocketException
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from tests.engine.fakes import WORDS
 from tests.server.servers import FakeServer
+from tests.server.test_messages import near_messages
 from turia.client import Follower, Speaker
 
 Events = list[dict[str, Any]]
@@ -240,48 +245,109 @@ def slow_reader(server: FakeServer, words: int) -> str:
 
 # --- fuzz -------------------------------------------------------------------------------------------------------------
 
-SEEDS = (
-    '{"type":"words","seq":1,"words":["ka","le"],"times":[1,2]}',
-    '{"type":"settings","seq":2,"k":3,"model":"en-de"}',
-    '{"type":"pause","seq":3}',
-    '{"type":"hello","protocol":1,"ticket":"x","have":0}',
-    '{"type":"ping"}',
-    '{"type":"end","seq":4}',
+VALID: tuple[dict[str, Any], ...] = (
+    {"type": "words", "words": ["ka", "le."], "times": [1, 2]},
+    {"type": "settings", "k": 3, "model": "en-de"},
+    {"type": "pause"},
+    {"type": "ping"},
+    {"type": "hello", "protocol": 1, "ticket": "x", "have": 0},
 )
+MESSAGES_A_BATCH = 10
+LETTERS = '{}[]",:0-9.eE\\u\u202e\x00 '
 
 
-def mutated(chance: random.Random) -> str | bytes:
-    """A message with some letters changed, left out, doubled or put elsewhere."""
-    letters = list(chance.choice(SEEDS))
-    for _ in range(chance.randrange(4)):
-        at = chance.randrange(len(letters))
-        letters[at : at + chance.randrange(3)] = chance.choices('{}[]",:0-9.eE\\u\u202e\x00 ', k=chance.randrange(4))
-    text = "".join(letters)
-    return text.encode("utf-8", "replace") if chance.random() < 0.3 else text
+def _spoilt(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    """The text with some letters left out and others put in."""
+    for at, length, letters in edits:
+        at %= len(text) + 1
+        text = text[:at] + letters + text[at + length :]
+    return text
+
+
+def _batches() -> st.SearchStrategy[list[tuple[Any, Sequence[tuple[int, int, str]]]]]:
+    """Messages with what is to be spoilt in each: valid ones, nearly valid ones, and anything at all."""
+    edit = st.tuples(st.integers(0, 100), st.integers(0, 3), st.text(LETTERS, max_size=3))
+    message = st.tuples(st.sampled_from(VALID), st.just(())) | st.tuples(
+        st.sampled_from(VALID) | near_messages | st.text(max_size=30) | st.binary(max_size=30),
+        st.just(()) | st.lists(edit, max_size=3),
+    )
+    return st.lists(message, min_size=MESSAGES_A_BATCH, max_size=MESSAGES_A_BATCH)
+
+
+class _Fuzzer:
+    """Speaks in one session until that has ended; opens another connection whenever the server has closed the last."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+        self._begun: dict[str, Any] | None = None
+        self._socket = self._connect()
+        self.sent = self.closed = 0
+
+    def _connect(self) -> ClientConnection:
+        if self._begun is None:
+            _, self._begun = self._server.post("/api/sessions")
+        path = f"/api/sessions/{self._begun['session']}/tickets"
+        _, granted = self._server.post(path, Authorization=f"Bearer {self._begun['secret']}")
+        opened = connect(f"ws://127.0.0.1:{self._server.port}/socket", compression=None)
+        opened.send(json.dumps({"type": "hello", "protocol": 1, "ticket": granted["ticket"], "have": 2**50}))
+        self._next = json.loads(opened.recv(timeout=60))["last_input"] + 1
+        return opened
+
+    def send(self, message: Any, edits: Sequence[tuple[int, int, str]]) -> None:
+        if isinstance(message, dict):
+            # With the number that the server expects it gets further than the parser.
+            numbered = {"words": 2, "settings": 1, "pause": 1} if message in VALID else {}
+            inputs = numbered.get(message["type"], 0)
+            message = json.dumps({"seq": self._next} | message)
+            self._next += inputs
+        if isinstance(message, str):
+            message = _spoilt(message, edits).encode("utf-8", "replace")
+        self.sent += 1
+        try:
+            self._socket.send(message, text=True)
+            # Answered only when the message has been dealt with.
+            self._socket.send('{"type":"ping"}')
+            while '"pong"' not in (answer := str(self._socket.recv(timeout=60))):
+                if '"type":"end"' in answer:
+                    self._begun = None
+        except ConnectionClosed:
+            self.closed += 1
+            self._socket = self._connect()
 
 
 def fuzz(server: FakeServer, count: int) -> str:
-    async def one(chance: random.Random, left: list[int]) -> None:
-        while left[0] > 0:
-            with suppress(OSError, WebSocketException):
-                _, begun = await asyncio.to_thread(server.post, "/api/sessions")
-                async with connect(f"ws://127.0.0.1:{server.port}/socket", compression=None) as opened:
-                    hello = {"type": "hello", "protocol": 1, "ticket": begun.get("ticket", "none")}
-                    await opened.send(json.dumps(hello))
-                    while left[0] > 0:
-                        # The ping is answered only when the message has been dealt with.
-                        left[0] -= 1
-                        await opened.send(mutated(chance))
-                        await opened.send('{"type":"ping"}')
-                        while '"pong"' not in str(await opened.recv()):
-                            pass
+    """Messages that hypothesis makes; somebody else speaks meanwhile and is not harmed."""
+    fuzzer = _Fuzzer(server)
+    # A server that closes while a client still writes is no fault, but the client's library says so at length.
+    logging.getLogger("websockets.client").setLevel(logging.CRITICAL)
+
+    @settings(
+        max_examples=math.ceil(count / MESSAGES_A_BATCH),
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(_batches())
+    def send_all(batch: list[tuple[Any, Sequence[tuple[int, int, str]]]]) -> None:
+        for message, edits in batch:
+            fuzzer.send(message, edits)
 
     async def run() -> None:
-        left = [count]
-        await asyncio.gather(*(one(random.Random(seed), left) for seed in range(16)))
+        said: list[str] = []
+        async with Speaker(server.url, k=2) as bystander:
+            fuzzing = asyncio.create_task(asyncio.to_thread(send_all))
+            while not fuzzing.done():
+                said += speech(1, seed=len(said))
+                await bystander.say(said[-1])
+                await asyncio.sleep(0.4)
+            await fuzzing
+            await bystander.end()
+            check(await collect(bystander), said)
 
     asyncio.run(run())
-    return f"{count} fuzzed messages"
+    assert fuzzer.sent >= count
+    return f"{fuzzer.sent} fuzzed messages, {fuzzer.closed} of them refused; a bystander's captions were right"
 
 
 # --- idle sockets -----------------------------------------------------------------------------------------------------

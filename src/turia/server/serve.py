@@ -84,7 +84,7 @@ def serve(translators: Translators, options: Options) -> None:
         log_level="warning",
         server_header=False,
     )
-    logging.getLogger("uvicorn.error").addFilter(_not_a_refused_handshake)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     port = listening.getsockname()[1]
     name = f"[{options.host}]" if ":" in options.host else options.host
     print(f"Turia is at http://{name}:{port}  (Ctrl-C ends it)", flush=True)
@@ -108,9 +108,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _not_a_refused_handshake(record: logging.LogRecord) -> bool:
-    """uvicorn takes a handshake that we refused, as we may, for one that we forgot."""
-    return "without completing handshake" not in record.getMessage()
+def _is_news(record: logging.LogRecord) -> bool:
+    """uvicorn takes a handshake that we refused, as we may, for one that we forgot; and a client's bytes that are no
+    UTF-8, whose connection it closes as it should, for an error of ours."""
+    text = record.getMessage()
+    return not any(known in text for known in ("ing handshake", "Invalid UTF-8 sequence received from client"))
 
 
 class _Server(uvicorn.Server):
