@@ -110,7 +110,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     ("arguments", "message"),
     [
         (["nonsense"], "error: No such command 'nonsense'."),
-        (["evaluate", "--source", "source"], "error: Missing option '--reference'."),
+        (["evaluate", "--source", "source"], "error: expected --source and --reference, or --instances"),
+        (["evaluate", *STREAM, "--instances", "log"], "error: --instances has sources and references of its own"),
         (["evaluate", *STREAM, "--unit", "byte"], "error: Invalid value for '--unit'"),
         (["evaluate", *STREAM, "--dal-scale", "nan"], "error: --dal-scale is nan, expected a number from 0 to 100"),
         (["evaluate", *STREAM, "--dal-scale", "inf"], "error: --dal-scale is inf, expected a number from 0 to 100"),

@@ -107,6 +107,10 @@ def translate(
     gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
     window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
     history: Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")] = None,
+    feed: Annotated[
+        Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+        typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
+    ] = "words",
     output: Annotated[
         Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
     ] = "text",
@@ -130,7 +134,7 @@ def translate(
         k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
         punctuation=punctuation,
     )  # fmt: skip
-    if run(stream, file, output, trace):
+    if run(stream, file, feed, output, trace):
         raise KeyboardInterrupt
 
 
@@ -216,9 +220,7 @@ def evaluate(
 @app.command()
 def convert(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")],
-    to: Annotated[
-        Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Whose format.")
-    ],
+    to: Annotated[Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Whose format.")],
     source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
     reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
     trace: Annotated[list[Path], typer.Option(metavar="FILE", help="Turia's record of the stream.")],
@@ -422,15 +424,21 @@ app.add_typer(segmenter, name="segmenter")
 
 
 @segmenter.command("train")
-def segmenter_train(recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")]) -> None:
-    """Train the segmenter of one language, for all its windows, and export it."""
+def segmenter_train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over.")] = False,
+) -> None:
+    """Train the segmenter of one language, for all its windows, and export it.
+
+    Goes on after the run folder's last finished epoch, if there is one.
+    """
     from turia.config import SegmenterRecipe
     from turia.console import Display
     from turia.segmenter.training import train
     from turia.typed import load_toml
 
     with Display("segmenter") as display:
-        report = train(load_toml(SegmenterRecipe, recipe), display.update)
+        report = train(load_toml(SegmenterRecipe, recipe), display.update, fresh)
     for window, f1 in report.f1.items():
         print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (its own past boundaries)")
     print(report.folder)

@@ -1,4 +1,7 @@
-"""A tiny model folder with random weights and a segmenter whose weights are random too: complete, quick, senseless."""
+"""What the tests of interop share: a tiny model, and other people's scorers.
+
+The model folder has random weights, and so has its segmenter: complete, quick, senseless.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.interop.scorers import Scorers, install_scorers
 from turia.config import SegmenterModel
 from turia.runtime.folder import write_sums
 from turia.runtime.random_model import made_up_words, write_random_folder
@@ -30,3 +34,9 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Settings("de", len(vocabulary), dict.fromkeys((0, 2), Decision(0.99, (0.0,)))).save(folder)
     write_sums(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def scorers() -> Scorers:
+    """SimulEval and OmniSTEval themselves."""
+    return install_scorers()

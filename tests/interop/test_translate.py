@@ -15,6 +15,7 @@ from turia.interop.output import OutputFormat
 from turia.interop.subtitles import parse
 from turia.interop.translate import translate
 from turia.segmenter.online import GivenSegmenter
+from turia.stream.times import SpokenWord
 from turia.stream.trace import parse_trace
 
 WORDS = ["ka", "le", "mi", "no", "pu"]
@@ -26,7 +27,7 @@ def stream() -> Stream:
 
 def run(kind: OutputFormat) -> tuple[str, str]:
     out, trace = io.StringIO(), io.StringIO()
-    assert not translate(stream(), WORDS, kind, out, trace)
+    assert not translate(stream(), map(SpokenWord, WORDS), kind, out, trace)
     return out.getvalue(), trace.getvalue()
 
 
@@ -55,9 +56,9 @@ def test_words_are_written_at_once() -> None:
     out = io.StringIO()
     seen = []
 
-    def speak() -> Iterator[str]:
+    def speak() -> Iterator[SpokenWord]:
         for word in WORDS:
-            yield word
+            yield SpokenWord(word)
             seen.append(out.getvalue())
 
     translate(stream(), speak(), "text", out)
@@ -65,11 +66,27 @@ def test_words_are_written_at_once() -> None:
 
 
 def test_an_interrupt_finishes_what_was_read() -> None:
-    def speak() -> Iterator[str]:
-        yield from WORDS[:2]
+    def speak() -> Iterator[SpokenWord]:
+        yield from map(SpokenWord, WORDS[:2])
         raise KeyboardInterrupt
 
     out, trace = io.StringIO(), io.StringIO()
     assert translate(stream(), speak(), "text", out, trace)
     assert out.getvalue() == "ka le\n"
     assert parse_trace(trace.getvalue().splitlines()).source_words() == 2
+
+
+def test_times_of_the_speech_go_to_the_trace_and_to_the_subtitles() -> None:
+    spoken = [SpokenWord(word, 60 + i / 2, 60.4 + i / 2) for i, word in enumerate(WORDS)]
+    out, written = io.StringIO(), io.StringIO()
+    translate(stream(), spoken, "srt", out, written)
+    trace = parse_trace(written.getvalue().splitlines())
+    assert trace.source_ends() == [60.4, 60.9, 61.4, 61.9, 62.4]
+    assert trace.delays_in_seconds() == [60.9, 61.4, 61.4, 62.4, 62.4]
+    assert trace.delays() == [2, 3, 3, 5, 5]
+    assert [cue.start for cue in parse(out.getvalue())] == [60_900, 62_400]
+
+
+def test_without_times_there_are_none() -> None:
+    assert "seconds" not in run("jsonl")[1]
+    assert "ends" not in run("jsonl")[1]

@@ -21,21 +21,32 @@ from typing import Any
 from turia.errors import FormatError, InputError
 from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
-from turia.stream.trace import parse_trace
+from turia.stream.times import sentence_seconds
+from turia.stream.trace import Trace, parse_trace
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Delays and source lengths of a stream in seconds of the speech."""
+
+    delays: Sequence[float]
+    source_lengths: Sequence[float]
 
 
 @dataclass(frozen=True)
 class StreamLog:
     """One stream: what was said, what should have been written, what was written and when."""
 
-    source_lengths: Sequence[int]
+    source_lengths: Sequence[float]
     references: Sequence[str]
     words: Sequence[str]
-    delays: Sequence[int]
+    delays: Sequence[float]
     segments: Sequence[Sequence[str]] | None = None
     """The words cut at the references, where somebody else has done it."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """From the trace: k, window, history, gamma, rounding, ..."""
+    seconds: Seconds | None = None
+    """From a trace whose source words had times."""
 
     def __post_init__(self) -> None:
         assert len(self.source_lengths) == len(self.references) > 0
@@ -83,7 +94,16 @@ def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: P
     record = parse_trace(read_lines(trace), str(trace), sum(lengths))
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
-    return StreamLog(lengths, references, words, record.delays(), segments, record.settings)
+    return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _seconds(record, lengths))
+
+
+def _seconds(trace: Trace, source_lengths: Sequence[int]) -> Seconds | None:
+    """The clock of a stream that has one from its first word to its last, and moves in every sentence."""
+    delays, ends = trace.delays_in_seconds(), trace.source_ends()
+    if delays is None or ends is None or len(ends) != sum(source_lengths):
+        return None
+    lengths = sentence_seconds(ends, source_lengths)
+    return Seconds(delays, lengths) if all(length > 0 for length in lengths) else None
 
 
 def stream_from_actions(

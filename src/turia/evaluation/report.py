@@ -52,6 +52,8 @@ class Report:
     signature: str
     others: dict[Convention, dict[str, float]] = field(default_factory=dict)
     """Figures of the other conventions."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """AL and DAL of the authors, StreamLAAL and LongYAAL in seconds, where all traces have times."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON data; a figure that does not exist (no sentence could be scored) is null."""
@@ -66,6 +68,8 @@ class Report:
             data[f"{score.name}_signature"] = score.signature
         for convention, figures in self.others.items():
             data[convention.value] = {name: None if isnan(value) else value for name, value in figures.items()}
+        if self.seconds:
+            data["seconds"] = {name: None if isnan(value) else value for name, value in self.seconds.items()}
         return data
 
     def as_table(self) -> Table:
@@ -77,6 +81,8 @@ class Report:
         for convention, figures in self.others.items():
             for name, value in figures.items():
                 table.add_row(name, convention.value, f"{value:.3f}")
+        for name, value in self.seconds.items():
+            table.add_row(name, "in seconds", f"{value:.3f}")
         for score in (self.bleu, self.chrf):
             interval = "" if score.confidence is None else f" ± {score.confidence:.2f}"
             table.add_row(score.name, "sacrebleu", f"{score.value:.2f}{interval}")
@@ -109,6 +115,7 @@ def evaluate(streams: Sequence[StreamLog], options: Options) -> Report:
         empty=sum(length == 0 for own in lengths for length in own),
         signature=_signature(streams, options),
         others=_other_conventions(streams, lengths, options),
+        seconds=_in_seconds(streams, lengths, options),
     )
 
 
@@ -152,6 +159,21 @@ def _other_conventions(
     return {
         convention: {name: latency.mean(values) for name, values in scores[convention].items()} for convention in asked
     }
+
+
+def _in_seconds(streams: Sequence[StreamLog], lengths: Sequence[Sequence[int]], options: Options) -> dict[str, float]:
+    """The same functions of delays and source lengths in seconds; nothing unless every stream has them."""
+    scores: dict[str, list[float]] = {"AL": [], "DAL": [], "StreamLAAL": [], "LongYAAL": []}
+    for stream, own in zip(streams, lengths, strict=True):
+        if stream.seconds is None:
+            return {}
+        delays, sources = stream.seconds.delays, stream.seconds.source_lengths
+        counts = unit_counts(stream.references, options.unit, options.language)
+        scores["AL"] += latency.stream_al(delays, sources, own)
+        scores["DAL"] += latency.stream_dal(delays, sources, own, options.dal_scale)
+        scores["StreamLAAL"] += latency.stream_laal(delays, sources, own, counts)
+        scores["LongYAAL"] += latency.stream_yaal(delays, sources, own, counts)
+    return {name: latency.mean(values) for name, values in scores.items()}
 
 
 def _signature(streams: Sequence[StreamLog], options: Options) -> str:

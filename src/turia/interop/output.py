@@ -48,7 +48,7 @@ class SubtitleOutput:
 
     def write(self, record: Record) -> None:
         if isinstance(record, Write):
-            self._put(self._cues.push(record.word, record.ms or 0.0))
+            self._put(self._cues.push(record.word, _shown_at(record)))
         elif isinstance(record, SentenceEnd | End):
             self._put(self._cues.end_sentence())
 
@@ -56,6 +56,11 @@ class SubtitleOutput:
         for cue in cues:
             self._number += 1
             self.file.write(format_cue(cue, self._number, self.kind))
+
+
+def _shown_at(write: Write) -> float:
+    """Milliseconds of the speech, if it had times; else of the clock, from when the stream began."""
+    return (write.ms or 0.0) if write.read_seconds is None else 1000 * write.read_seconds
 
 
 Output = TextOutput | JsonOutput | SubtitleOutput

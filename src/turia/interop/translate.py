@@ -1,4 +1,8 @@
-"""`turia translate`: words from a file or a pipe in, the translation out, each word the moment it is decided."""
+"""`turia translate`: words from a file or a pipe in, the translation out, each word the moment it is decided.
+
+A record gets two times: when it was written (`ms` since the start), and how far the speech was by then, if the words
+came with times (turia.stream.times).
+"""
 
 from __future__ import annotations
 
@@ -13,23 +17,26 @@ from typing import TextIO, cast
 
 from turia.engine.stream import Stream
 from turia.errors import InputError
+from turia.interop.asr_feeds import InputFormat, spoken_words
 from turia.interop.output import OutputFormat, output
+from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write, header_line, record_line
 from turia.text.reading import read_words
 
 
 def translate(
-    stream: Stream, words: Iterable[str], kind: OutputFormat, file: TextIO, trace: TextIO | None = None
+    stream: Stream, words: Iterable[SpokenWord], kind: OutputFormat, file: TextIO, trace: TextIO | None = None
 ) -> bool:
     """Translates `words` into `file`; True if it was interrupted: then what was read is finished all the same."""
     began = time.monotonic()
     writer = output(kind, file, stream.header())
+    times = SpokenTimes()
     if trace is not None:
         trace.write(header_line(stream.header()) + "\n")
 
     def put(records: list[Record]) -> None:
         ms = round(1000 * (time.monotonic() - began), 1)
-        for record in records:
+        for record in times.stamp(records):
             timed = replace(record, ms=ms) if isinstance(record, Write) else record
             writer.write(timed)
             if trace is not None:
@@ -40,7 +47,8 @@ def translate(
     interrupted = False
     try:
         for word in words:
-            put(stream.push(word))
+            times.push(word)
+            put(stream.push(word.text))
     except KeyboardInterrupt:
         interrupted = True
     put(stream.flush())
@@ -48,20 +56,28 @@ def translate(
     return interrupted
 
 
-def words_of(path: Path | None) -> Iterator[str]:
+def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
     """Words of a file, or of standard input, as they come."""
     if path is None:
-        yield from read_words(cast(BufferedReader, sys.stdin.buffer))
+        yield from _words(cast(BufferedReader, sys.stdin.buffer), kind, "standard input")
         return
     try:
         opened = path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     with opened:
-        yield from read_words(opened)
+        yield from _words(opened, kind, str(path))
 
 
-def run(stream: Stream, source: Path | None, kind: OutputFormat, trace: Path | None) -> bool:
+def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
+    # Plain words need no line to be complete.
+    if kind == "words":
+        yield from map(SpokenWord, read_words(file))
+    else:
+        yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
+
+
+def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> bool:
     """The command: standard output, and a trace file if asked for."""
     with ExitStack() as stack:
         file = None
@@ -70,4 +86,4 @@ def run(stream: Stream, source: Path | None, kind: OutputFormat, trace: Path | N
                 file = stack.enter_context(trace.open("w", encoding="utf-8"))
             except OSError as error:
                 raise InputError(f"{trace}: cannot be written: {error.strerror}") from error
-        return translate(stream, words_of(source), kind, sys.stdout, file)
+        return translate(stream, words_of(source, feed), kind, sys.stdout, file)

@@ -1,0 +1,79 @@
+"""Other people's scorers, in an environment of their own: SimulEval, OmniSTEval and SimulStream's log reader.
+
+They want old or large packages that Turia has no use for, so they are installed without their dependencies, beside the
+few that they import, into a virtual environment that looks into ours for the rest. It is kept in the user's cache, made
+once, by whichever test process comes first. Where it cannot be made the tests skip, and say why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+PACKAGES = (
+    "simuleval==1.1.4",
+    "omnisteval==0.1.10",
+    "simulstream==1.0.0",
+    # What SimulEval imports when it starts.
+    *("pandas", "python-dateutil", "six", "pytz", "pyyaml", "tornado", "tqdm", "textgrid"),
+    *("requests", "urllib3", "idna", "charset-normalizer", "certifi"),
+)
+
+
+class Scorers:
+    """The environment's commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, *command: str | Path, cwd: Path | None = None) -> str:
+        """Runs a command of the environment; what it printed."""
+        environment = os.environ | {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        program, *arguments = map(str, command)
+        result = subprocess.run(
+            [str(self.folder / "bin" / program), *arguments],
+            capture_output=True, text=True, check=False, env=environment, cwd=cwd,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+
+def install_scorers() -> Scorers:
+    """The environment, made if it is not there yet."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turia-tests"
+    # Made anew for other packages, and for another environment of ours.
+    made_of = "\n".join((*PACKAGES, sys.prefix, sys.version))
+    folder = cache / f"scorers-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}"
+    ready = folder / "ready"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.exists():
+                _make(folder)
+                ready.touch()
+    except (OSError, subprocess.SubprocessError) as error:
+        detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
+        pytest.skip(f"SimulEval and OmniSTEval cannot be installed here: {detail[-1] if detail else error!r}")
+    return Scorers(folder)
+
+
+def _make(folder: Path) -> None:
+    venv.create(folder, clear=True, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    # `addsitedir`, unlike a bare path, also honours how Turia itself is installed in our environment.
+    ours = "".join(f"import site; site.addsitedir({place!r})\n" for place in site.getsitepackages())
+    (packages / "ours.pth").write_text(ours, encoding="utf-8")
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+    # Ours must not count as installed: it may be gone or changed when the environment is used again.
+    command = [*install, "--ignore-installed", *PACKAGES]
+    subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
