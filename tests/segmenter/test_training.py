@@ -6,11 +6,12 @@ import dataclasses
 import json
 import random
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
-from turia.errors import InputError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.evaluation import evaluate, stream_of
 from turia.segmenter.preparation import prepare
@@ -27,17 +28,21 @@ def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
     return lines
 
 
+def toy_recipe(folder: Path, network: Literal["ff-text", "rnn"] = "ff-text", samples: int = 6000) -> SegmenterRecipe:
+    return SegmenterRecipe(
+        language="de",
+        run=folder / "run",
+        data=SegmenterData((Corpus(path=folder / "train.tsv"),), (Corpus(path=folder / "dev.tsv"),)),
+        model=SegmenterModel(network, windows=(0, 2), embedding=8, hidden=16, feed_forward=16, dropout=0.1),
+        training=SegmenterTraining(epochs=2, samples_per_epoch=samples, batch=100, learning_rate=0.02, threads=1),
+    )
+
+
 @pytest.mark.parametrize("network", ["ff-text", "rnn"])
-def test_a_simple_language_is_learned(tmp_path: Path, network: str) -> None:
+def test_a_simple_language_is_learned(tmp_path: Path, network: Literal["ff-text", "rnn"]) -> None:
     write_corpus(tmp_path / "train.tsv", 1, 400)
     lines = write_corpus(tmp_path / "dev.tsv", 2, 60)
-    recipe = SegmenterRecipe(
-        language="de",
-        run=tmp_path / "run",
-        data=SegmenterData((Corpus(path=tmp_path / "train.tsv"),), (Corpus(path=tmp_path / "dev.tsv"),)),
-        model=SegmenterModel(network, windows=(0, 2), embedding=8, hidden=16, feed_forward=16, dropout=0.0),  # type: ignore[arg-type]
-        training=SegmenterTraining(epochs=2, samples_per_epoch=6000, batch=100, learning_rate=0.02, threads=1),
-    )
+    recipe = toy_recipe(tmp_path, network)
     shares: list[float] = []
     report = train(recipe, lambda share, detail: shares.append(share))
     assert set(report.f1) == {0, 2}
@@ -52,6 +57,57 @@ def test_a_simple_language_is_learned(tmp_path: Path, network: str) -> None:
         classifier = Classifier(report.folder, window)
         assert classifier.decision.threshold == pytest.approx(report.thresholds[window])
         assert evaluate(ClassifierSegmenter(classifier), words, expected).f1 > 0.99
+
+
+class KilledError(Exception):
+    pass
+
+
+def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """Killed in the third of four epochs, gone on with: the same log and the same files as of one that was not."""
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=600)
+    training = dataclasses.replace(recipe.training, epochs=4, batch=10, learning_rate=0.002)
+    recipe = dataclasses.replace(recipe, training=training)
+    whole = dataclasses.replace(recipe, run=tmp_path / "whole")
+    train(whole)
+
+    def kill(share: float, detail: str) -> None:
+        if share > 0.5:
+            raise KilledError
+
+    for _ in range(2):
+        with pytest.raises(KilledError):
+            train(recipe, kill)
+        assert len((recipe.run / "log.jsonl").read_text().splitlines()) == 2
+    begun: list[str] = []
+    train(recipe, lambda share, detail: begun.append(detail))
+    assert begun[1].startswith("epoch 3 ")
+    for name in ("log.jsonl", "best.safetensors", "export/segmenter.json", "export/segmenter.weights"):
+        assert (recipe.run / name).read_bytes() == (whole.run / name).read_bytes(), name
+
+    longer = dataclasses.replace(recipe, training=dataclasses.replace(training, epochs=5))
+    train(longer)
+    assert len((recipe.run / "log.jsonl").read_text().splitlines()) == 5
+
+
+def test_a_run_goes_on_only_with_what_it_was_begun_with(tmp_path: Path) -> None:
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=200)
+    train(recipe)
+    other = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, batch=50))
+    with pytest.raises(ConfigError, match="another training; choose another run folder, or --fresh"):
+        train(other)
+    write_corpus(tmp_path / "train.tsv", 3, 60)
+    with pytest.raises(ConfigError, match="another data;"):
+        train(recipe)
+    train(other, fresh=True)
+    assert len((recipe.run / "log.jsonl").read_text().splitlines()) == 2
+    (recipe.run / "newest.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ModelError, match=r"newest.safetensors: cannot be read"):
+        train(other)
 
 
 def test_corpora_without_words_are_refused(tmp_path: Path) -> None:

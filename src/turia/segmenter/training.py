@@ -1,8 +1,9 @@
 """Trains a segmenter: corpora → samples → network → exported folder, all windows at once, in one run folder.
 
-    run/data/       the streams as memory-mapped ids
+    run/data/                 the streams as memory-mapped ids
+    run/newest.safetensors    after each epoch: where a killed run goes on
     run/best.safetensors, run/log.jsonl, run/recipe.json
-    run/export/     what the online segmenter loads
+    run/export/               what the online segmenter loads
 
 From the second epoch on a share of the samples has the network's own boundaries in its past, made by
 rolling it out over stretches of the corpus: trained on true boundaries alone, it trusts them too much, and
@@ -14,24 +15,27 @@ Letters: R rows of a rollout, L slots of a window.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from turia.config import SegmenterRecipe
 from turia.corpus.boundaries import Indices, Samples, Stream, hide_future
+from turia.model.checkpoint import replace_durably
 from turia.segmenter.calibration import Probabilities, falling_thresholds, shift_prior
 from turia.segmenter.classifier import Settings
 from turia.segmenter.export import export
+from turia.segmenter.learner import Learner
 from turia.segmenter.network import Network, loss
 from turia.segmenter.online import Decision
 from turia.segmenter.preparation import prepare
@@ -61,13 +65,18 @@ class Report:
     thresholds: dict[int, float]
 
 
-def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: None) -> Report:
-    """Trains all windows of `recipe` and exports the best epoch to `recipe.run / "export"`."""
+def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: None, fresh: bool = False) -> Report:
+    """Trains all windows of `recipe` and exports the best epoch to `recipe.run / "export"`.
+
+    Goes on after the last finished epoch of the run folder, unless `fresh`.
+    """
     torch.manual_seed(recipe.seed)
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
     recipe.run.mkdir(parents=True, exist_ok=True)
-    (recipe.run / "recipe.json").write_text(json.dumps(to_dict(recipe), indent=1) + "\n", encoding="utf-8")
+    newest = recipe.run / "newest.safetensors"
+    if fresh:
+        newest.unlink(missing_ok=True)
 
     progress(0.0, "reading the corpora")
     vocabulary = prepare(recipe, recipe.run / "data")
@@ -76,11 +85,26 @@ def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: No
     dev = Samples(Stream.open(recipe.run / "data", "dev"), PAST, future)
     network = Network(recipe.model, len(vocabulary))
     shares = Shares(samples, recipe)
-    fit(network, samples, dev, shares, recipe, progress)
+    learner = Learner(network, recipe.training, recipe.seed, shares.first_threshold(recipe), made_with(recipe))
+    if newest.is_file():
+        learner.restore(newest)
+    (recipe.run / "recipe.json").write_text(json.dumps(to_dict(recipe), indent=1) + "\n", encoding="utf-8")
+    fit(learner, samples, dev, recipe, progress)
 
     progress(1.0, "exporting")
     network.load_state_dict(load_file(recipe.run / "best.safetensors"))
     return export_and_decide(network, vocabulary, dev, shares, recipe)
+
+
+def made_with(recipe: SegmenterRecipe) -> dict[str, Any]:
+    """What a run must share with an earlier one to go on from it: all but its length, its place and its threads."""
+    parts: dict[str, Any] = json.loads(json.dumps(to_dict(recipe)))
+    training = {name: value for name, value in parts["training"].items() if name not in ("epochs", "threads")}
+    texts = {}
+    for name in ("vocabulary.txt", "train.words.npy", "train.ends.npy", "dev.words.npy", "dev.ends.npy"):
+        with (recipe.run / "data" / name).open("rb") as file:
+            texts[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"seed": recipe.seed, "model": parts["model"], "training": training, "data": texts}
 
 
 class Shares:
@@ -97,47 +121,54 @@ class Shares:
         return float(shift_prior(np.array([_FIRST_POSTERIOR]), self.true, self.drawn)[0])
 
 
-def fit(
-    network: Network, samples: Samples, dev: Samples, shares: Shares, recipe: SegmenterRecipe, progress: Progress
-) -> None:
+def fit(learner: Learner, samples: Samples, dev: Samples, recipe: SegmenterRecipe, progress: Progress) -> None:
     """Epochs of drawn samples; the weights with the best dev macro-F1, averaged over the windows, are kept."""
-    settings = recipe.training
-    rng = np.random.default_rng(recipe.seed)
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-    schedule = ReduceLROnPlateau(optimiser, mode="max", factor=0.5, patience=settings.patience, threshold=0.0)
+    settings, log = recipe.training, recipe.run / "log.jsonl"
+    _rewind(log, learner.epochs)
+    while learner.epochs < settings.epochs:
+        mean_loss = run_epoch(learner, samples, recipe, progress)
+        scores = dev_scores(learner.network, dev, learner.thresholds, settings.decision)
+        mean = float(np.mean([of_window["macro_f1"] for of_window in scores.values()]))
+        learner.epochs += 1
+        line = {"epoch": learner.epochs, "loss": mean_loss, "rate": learner.rate, "macro_f1": mean, "dev": scores}
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        learner.thresholds = {window: of_window["next_threshold"] for window, of_window in scores.items()}
+        if mean > learner.best:
+            learner.best = mean
+            replace_durably(recipe.run / "best.safetensors", save(learner.network.state_dict()))
+        learner.schedule.step(mean)
+        learner.save(recipe.run / "newest.safetensors")
+
+
+def run_epoch(learner: Learner, samples: Samples, recipe: SegmenterRecipe, progress: Progress) -> float:
+    """One epoch of optimiser steps; gives the mean loss."""
+    settings, network, rng = recipe.training, learner.network, learner.rng
     steps = max(1, settings.samples_per_epoch // settings.batch)
-    thresholds = dict.fromkeys(network.windows, shares.first_threshold(recipe))
-    best = -1.0
-    with (recipe.run / "log.jsonl").open("w", encoding="utf-8") as log:
-        for epoch in range(settings.epochs):
-            sources = [(samples, settings.batch)]
-            if epoch > 0 and settings.own_past > 0:
-                own = own_past(network, samples, thresholds, settings.samples_per_epoch, rng)
-                of_own = round(settings.batch * settings.own_past)
-                sources = [(samples, settings.batch - of_own), (own, of_own)]
-            network.train()
-            total = 0.0
-            for step in range(steps):
-                ids, labels = _batch(sources, settings.split_share, settings.hidden_future, rng)
-                optimiser.zero_grad(set_to_none=True)
-                batch_loss = loss(network(ids), labels)
-                batch_loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-                total += batch_loss.item()
-                if step % 50 == 0:
-                    share = (epoch + step / steps) / settings.epochs
-                    progress(share, f"epoch {epoch + 1} loss {total / (step + 1):.4f} best dev macro-F1 {best:.4f}")
-            scores = dev_scores(network, dev, thresholds, settings.decision)
-            mean = float(np.mean([of_window["macro_f1"] for of_window in scores.values()]))
-            rate = optimiser.param_groups[0]["lr"]
-            line = {"epoch": epoch + 1, "loss": total / steps, "rate": rate, "macro_f1": mean, "dev": scores}
-            log.write(json.dumps(line) + "\n")
-            log.flush()
-            thresholds = {window: of_window["next_threshold"] for window, of_window in scores.items()}
-            if mean > best:
-                best = mean
-                save_file(network.state_dict(), recipe.run / "best.safetensors")
-            schedule.step(mean)
+    of_own = round(settings.batch * settings.own_past) if learner.epochs > 0 else 0
+    sources = [(samples, settings.batch - of_own)]
+    if of_own:
+        sources.append((own_past(network, samples, learner.thresholds, steps * of_own, rng), of_own))
+    network.train()
+    total = 0.0
+    for step in range(steps):
+        ids, labels = _batch(sources, settings.split_share, settings.hidden_future, rng)
+        learner.optimiser.zero_grad(set_to_none=True)
+        batch_loss = loss(network(ids), labels)
+        batch_loss.backward()  # type: ignore[no-untyped-call]
+        learner.optimiser.step()
+        total += batch_loss.item()
+        if step % 50 == 0:
+            share = (learner.epochs + step / steps) / settings.epochs
+            best = f" best dev macro-F1 {learner.best:.4f}" if learner.epochs else ""
+            progress(share, f"epoch {learner.epochs + 1} loss {total / (step + 1):.4f}{best}")
+    return total / steps
+
+
+def _rewind(log: Path, epochs: int) -> None:
+    """Drops what was logged after the first `epochs` epochs: it is about to be computed again."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    replace_durably(log, "".join(f"{line}\n" for line in lines[:epochs]).encode())
 
 
 def _batch(
@@ -193,11 +224,10 @@ def export_and_decide(
         falling = falling_thresholds(probabilities, threshold, shares.drawn, shares.true)
         decisions[window] = Decision(round(threshold, 4), tuple(round(value, 4) for value in falling))
     folder, partial = recipe.run / "export", recipe.run / "export.partial"
-    for old in (partial, folder):
-        if old.exists():
-            shutil.rmtree(old)
+    shutil.rmtree(partial, ignore_errors=True)
     export(network, vocabulary, partial)
     Settings(recipe.language, len(vocabulary), decisions).save(partial)
+    shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
     return Report(folder, f1, {window: decision.threshold for window, decision in decisions.items()})
 
