@@ -171,10 +171,14 @@ class Speaker(Follower):
         await super().__aenter__()
         return self
 
-    async def say(self, *words: str) -> None:
-        """Source words, in order. Waits while too many are on their way."""
+    async def say(self, *words: str, at: float | None = None) -> None:
+        """Source words, in order; `at` is when they were over, in milliseconds of the speaker's own clock.
+
+        Waits while too many are on their way.
+        """
+        times = {} if at is None else {"times": [at]}
         for word in " ".join(words).split():
-            await self._add({"type": "words", "words": [word]})
+            await self._add({"type": "words", "words": [word]} | times)
         await self._send()
 
     async def pause(self) -> None:
@@ -225,14 +229,15 @@ class Speaker(Follower):
 
 
 def _messages(items: list[tuple[int, dict[str, Any]]]) -> Iterator[str]:
-    """Numbered inputs as messages; neighbouring words share one."""
-    for is_words, group in groupby(items, key=lambda item: item[1]["type"] == "words"):
+    """Numbered inputs as messages; neighbouring words share one, if all or none of them have times."""
+    for (is_words, _), group in groupby(items, key=lambda item: (item[1]["type"] == "words", "times" in item[1])):
         run = list(group)
         size = WORDS_A_MESSAGE if is_words else 1
         for begin in range(0, len(run), size):
             part = run[begin : begin + size]
-            words = {"words": [word for _, item in part for word in item["words"]]} if is_words else {}
-            yield json.dumps(part[0][1] | {"seq": part[0][0]} | words)
+            lists = (key for key in ("words", "times") if key in part[0][1])
+            together = {key: [value for _, item in part for value in item[key]] for key in lists}
+            yield json.dumps(part[0][1] | {"seq": part[0][0]} | together)
 
 
 def _socket_url(url: str) -> str:

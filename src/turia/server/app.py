@@ -27,7 +27,7 @@ from turia.server.metrics import Metrics
 from turia.server.session import Translators
 from turia.server.socket import serve_socket
 from turia.server.store import Store
-from turia.server.transcript import MEDIA_TYPES, Kind, Side, transcript
+from turia.server.transcript import MEDIA_TYPES, Clock, Kind, Side, transcript
 
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -221,9 +221,11 @@ def _add_sessions(app: FastAPI) -> None:
         return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
 
     @app.get("/api/sessions/{session}/transcript.{kind}", summary="All that was said so far, as a file")
-    async def download(request: Request, session: str, kind: Kind, side: Side = "target") -> Response:
+    async def download(
+        request: Request, session: str, kind: Kind, side: Side = "target", clock: Clock = "server"
+    ) -> Response:
         await _find(request, session)
-        text = await asyncio.to_thread(_transcript, _hub(request).store, session, kind, side)
+        text = await asyncio.to_thread(_transcript, _hub(request).store, session, kind, side, clock)
         name = f'attachment; filename="captions-{side}.{kind}"'
         return Response(text, media_type=f"{MEDIA_TYPES[kind]}; charset=utf-8", headers={"Content-Disposition": name})
 
@@ -253,11 +255,11 @@ async def _find(request: Request, session: str) -> Live:
     return live
 
 
-def _transcript(store: Store, session: str, kind: Kind, side: Side) -> str:
+def _transcript(store: Store, session: str, kind: Kind, side: Side, clock: Clock) -> str:
     events: list[str] = []
     while more := store.events(session, len(events), EVENTS_AT_ONCE):
         events += more
-    return transcript(events, kind, side)
+    return transcript(events, kind, side, clock)
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -81,6 +81,8 @@ class Session:
         self._before = before
         self._ms = ms
         """The time of the newest event; times never go back, whatever the clock does."""
+        self._at: float | None = None
+        """When the last word was spoken, on the speaker's clock."""
 
     @classmethod
     def begin(cls, translators: Translators, model: str, k: int, punctuation: bool) -> tuple[Session, str]:
@@ -101,11 +103,14 @@ class Session:
         if state["version"] != STATE_VERSION or state["stream"]["model"] not in translators:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
         stream = translators[state["stream"]["model"]].restore(state["stream"])
-        return cls(translators, stream, state["k"], state["punctuation"], Counts(**state["before"]), state["ms"])
+        session = cls(translators, stream, state["k"], state["punctuation"], Counts(**state["before"]), state["ms"])
+        session._at = state.get("at")  # not in sessions of earlier releases
+        return session
 
     def state(self) -> str:
         """Everything `restore` needs, as JSON."""
         own = {"version": STATE_VERSION, "k": self.k, "punctuation": self.punctuation, "ms": self._ms}
+        own |= {} if self._at is None else {"at": self._at}
         return dumps(own | {"before": vars(self._before), "stream": self.stream.state()})
 
     @property
@@ -122,6 +127,7 @@ class Session:
         for item in inputs:
             match item:
                 case Word(_, text, at):
+                    self._at = at if at is None or self._at is None else max(self._at, at)
                     events.append(self._source_event(text, at, clock))
                     records = yield from self.stream.push_steps(text)
                     self._add(events, records, clock)
@@ -157,7 +163,8 @@ class Session:
         ms = self._now(clock)
         for record in records:
             line = record_line(self._shifted(record))
-            events.append(line if isinstance(record, Note) else f'{line[:-1]},"ms":{ms}}}')
+            heard = f',"at":{self._at}' if isinstance(record, Write) and self._at is not None else ""
+            events.append(line if isinstance(record, Note) else f'{line[:-1]},"ms":{ms}{heard}}}')
 
     def _shifted(self, record: Record) -> Record:
         """The record counted from the session's beginning."""
