@@ -84,6 +84,21 @@ def test_what_came_before_is_ignored_and_a_gap_refused(server: FakeServer) -> No
         assert (refusal["code"], refusal["retry"]) == ("gap", True)
 
 
+def test_what_follows_the_end_is_refused_and_the_end_stands(server: FakeServer) -> None:
+    with begin(server, k=2) as (begun, socket):
+        send(socket, type="words", seq=1, words=["ka", "le"])
+        # All of it is under way before the server has dealt with the end.
+        send(socket, type="end", seq=3)
+        send(socket, type="words", seq=4, words=["mi"])
+        assert receive(socket, "error")["code"] == "ended"
+    path = f"/api/sessions/{begun['session']}/tickets"
+    _, ticket = server.post(path, Authorization=f"Bearer {begun['secret']}")
+    with open_socket(server) as again:
+        send(again, type="hello", protocol=1, ticket=ticket["ticket"])
+        assert receive(again, "hello")["last_input"] == 3
+        assert [event["word"] for event in events_until(again, "end") if event["type"] == "write"] == ["ka", "le"]
+
+
 def test_a_viewer_sees_everything_and_says_nothing(server: FakeServer) -> None:
     with begin(server, k=1) as (begun, socket):
         send(socket, type="words", seq=1, words=["ka", "le."])

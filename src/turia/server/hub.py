@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from turia.errors import ModelError
 from turia.server.access import Tickets, hash_secret, new_secret
 from turia.server.limits import Limits
-from turia.server.messages import ProtocolError, Refusal, Role, ServerMessage, SettingsChange
+from turia.server.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, SettingsChange
 from turia.server.metrics import Metrics
 from turia.server.session import Input, Session, Translating, Translators
 from turia.server.store import Saved, Store
@@ -75,6 +75,8 @@ class Live:
         self.inputs, self.events, self.ended = saved.inputs, saved.events, saved.ended
         self.received = saved.inputs
         """Number of the last input that was taken; those after `inputs` are in the worker's hands."""
+        self.end = MAX_SEQ
+        """Number of the end of the stream, once that was taken."""
         self._recent.clear()
         self.arrivals.clear()
 
@@ -213,7 +215,7 @@ class Hub:
         new = [item for item in inputs if item.seq > live.received]
         if not new:
             return
-        if live.ended:
+        if live.ended or live.received >= live.end:
             raise ProtocolError("ended", "the session has ended; begin a new one")
         for item in new:
             if isinstance(item, SettingsChange) and item.model is not None and item.model not in self.translators:
@@ -223,6 +225,7 @@ class Hub:
             raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
         assert live.task is not None
         live.received = new[-1].seq
+        live.end = live.received if isinstance(new[-1], EndOfStream) else MAX_SEQ
         live.arrivals.append((live.received, time.monotonic()))
         self._worker.submit(live.task, new)
 
