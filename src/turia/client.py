@@ -134,7 +134,8 @@ class Follower:
     def _take(self, message: dict[str, Any]) -> bool:
         """New events; True if the last of the session is among them."""
         for seq, event in enumerate(message["events"], start=message["seq"]):
-            if seq == self._have + 1:
+            # Numbers leave some out where a session is older than what the server keeps of it.
+            if seq > self._have:
                 self._have = seq
                 self._events.put_nowait(event)
                 if event["type"] == "end":

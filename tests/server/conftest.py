@@ -1,4 +1,4 @@
-"""A server with fake models for the tests that do no harm to it."""
+"""A server with fake models for the tests that do no harm to it, and a Redis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.servers import FakeServer
 
 
@@ -16,3 +17,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
     with FakeServer(data, limits={"streams": 500, "streams_a_key": 500}) as running:
         yield running
         assert running.faults() == []
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """For the tests of one file; each begins with `clear`, or with names of its own."""
+    skip_without_redis()
+    with RedisServer(tmp_path_factory.mktemp("redis")) as running:
+        yield running

@@ -14,7 +14,8 @@ from tests.server.fakes import fake_translators
 from turia.engine.model import Steps
 from turia.server.messages import Words
 from turia.server.session import Session, inputs_of
-from turia.server.store import Advance, Saved, SqliteStore
+from turia.server.sqlite_store import SqliteStore
+from turia.server.store import Advance, Saved
 from turia.server.worker import INPUTS_A_ROUND, Done, Failed, Task, Worker
 from turia.stream.trace import Record
 
@@ -60,7 +61,7 @@ def test_sessions_share_batches_and_a_long_one_does_not_hold_up_a_short_one(stor
     assert inputs == list(range(INPUTS_A_ROUND, 21, INPUTS_A_ROUND))
     saved = store.load("long")
     assert saved is not None
-    assert (saved.inputs, saved.events) == (20, len(store.events("long", 0, 100)))
+    assert (saved.inputs, saved.events) == (20, len(store.events("long", 0, 100)[1]))
 
 
 def test_a_session_that_fails_harms_no_other(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
@@ -106,8 +107,11 @@ def test_a_store_that_fails_fails_the_batch_and_not_the_worker(store: SqliteStor
 
 def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -> None:
     mine = task(store, "mine")
-    theirs = replace(mine, session=Session.begin(TRANSLATORS, "de-en", 1, True)[0], waiting=[])
+    claimed = store.claim("mine")
+    assert claimed is not None
+    begun, _ = Session.begin(TRANSLATORS, "de-en", 1, True)
+    theirs = replace(mine, session=begun, token=claimed.token, waiting=[])
     assert isinstance(all_reports(store, [(theirs, Words(1, ("ka",)))])[0], Done)
-    assert isinstance(all_reports(store, [(mine, Words(1, ("le",)))])[0], Failed)
-    events = store.events("mine", 1, 10)
+    assert all_reports(store, [(mine, Words(1, ("le",)))]) == [Failed(mine, "moved")]
+    _, events = store.events("mine", 1, 10)
     assert ['"word":"ka"' in event for event in events] == [True, True]

@@ -6,7 +6,6 @@ Every answer carries headers that let a page load nothing from elsewhere and run
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -20,13 +19,15 @@ from pydantic import BaseModel, Field
 
 from turia import __version__
 from turia.server.access import Keys, matches, origin_allowed
+from turia.server.cluster import Cluster, totals
 from turia.server.hub import Hub, Live, RefusedError
 from turia.server.limits import Limits
-from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError
+from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError, Role
 from turia.server.metrics import Metrics
 from turia.server.session import Translators
+from turia.server.shared import Shared
 from turia.server.socket import serve_socket
-from turia.server.store import Store
+from turia.server.store import Store, StoreError
 from turia.server.transcript import MEDIA_TYPES, Clock, Kind, Side, transcript
 
 STATIC = Path(__file__).parent / "static"
@@ -84,18 +85,26 @@ class Ticket(BaseModel):
     seconds: float
 
 
-def make_app(translators: Translators, store: Store, limits: Limits, access: Access) -> FastAPI:
-    """The server's application; its hub is `app.state.hub` while it runs."""
+def make_app(
+    translators: Translators, store: Store, limits: Limits, access: Access, cluster: Cluster | None = None
+) -> FastAPI:
+    """The server's application; its hub is `app.state.hub` while it runs. `cluster`: others use the store too."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        hub = app.state.hub = Hub(translators, store, limits, Metrics())
+        hub = app.state.hub = Hub(translators, store, limits, Metrics(), cluster)
+        shared = None if cluster is None else Shared(hub, cluster)
         await hub.start()
-        sweeper = asyncio.create_task(hub.sweep())
+        tasks = [asyncio.create_task(hub.sweep())]
+        if shared is not None:
+            tasks.append(asyncio.create_task(shared.run()))
         yield
-        sweeper.cancel()
+        for task in tasks:
+            task.cancel()
         with suppress(asyncio.CancelledError):
-            await sweeper
+            await asyncio.gather(*tasks)
+        if shared is not None:
+            await shared.leave()
         await hub.stop()
 
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
@@ -104,6 +113,7 @@ def make_app(translators: Translators, store: Store, limits: Limits, access: Acc
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.middleware("http")(_guard)
     app.add_exception_handler(RefusedError, _busy)
+    app.add_exception_handler(StoreError, _no_store)
     _add_health(app)
     _add_sessions(app)
     _add_pages(app)
@@ -144,6 +154,14 @@ async def _busy(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error), "code": error.code}, 503, {"Retry-After": seconds})
 
 
+async def _no_store(request: Request, error: Exception) -> Response:
+    """Sessions cannot be begun or found now; those that run wait."""
+    hub = _hub(request)
+    hub.metrics.refusals.labels("store").inc()
+    seconds = str(max(1, round(hub.limits.retry_after)))
+    return JSONResponse({"detail": str(error), "code": "store"}, 503, {"Retry-After": seconds})
+
+
 def _hub(connection: Request | WebSocket) -> Hub:
     hub: Hub = connection.app.state.hub
     return hub
@@ -176,12 +194,23 @@ def _add_health(app: FastAPI) -> None:
 
     @app.get("/readyz", summary="Models are warm and streams are taken", responses={503: {}})
     async def ready(request: Request) -> Response:
-        is_ready = _hub(request).ready
-        return JSONResponse({"status": "ready" if is_ready else "not ready"}, 200 if is_ready else 503)
+        hub = _hub(request)
+        answer: dict[str, str | int] = {}
+        is_ready = hub.ready
+        if hub.cluster is not None:
+            together = totals(await asyncio.to_thread(hub.cluster.members))
+            is_ready = together.members > 0
+            answer = {"replicas": together.members, "streams": together.streams, "capacity": together.capacity}
+        return JSONResponse({"status": "ready" if is_ready else "not ready"} | answer, 200 if is_ready else 503)
 
     @app.get("/metrics", summary="For Prometheus; with a key where keys are asked for")
     async def metrics(request: Request, owner: Owner) -> Response:
-        return Response(_hub(request).metrics.text(), media_type="text/plain; version=0.0.4")
+        hub = _hub(request)
+        text = hub.metrics.text()
+        if hub.cluster is not None:
+            members = await asyncio.to_thread(hub.cluster.members)
+            text = hub.metrics.cluster_text(await asyncio.to_thread(hub.cluster.counted), totals(members))
+        return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def _add_sessions(app: FastAPI) -> None:
@@ -202,7 +231,7 @@ def _add_sessions(app: FastAPI) -> None:
             )
         except ProtocolError as error:
             raise HTTPException(422, str(error)) from error
-        ticket = hub.tickets.issue((session, "speaker"), time.monotonic())
+        ticket = await hub.issue_ticket(session, "speaker")
         return BegunSession(session=session, secret=secret, ticket=ticket)
 
     @app.post(
@@ -216,8 +245,8 @@ def _add_sessions(app: FastAPI) -> None:
         if secret is not None and not matches(secret, live.saved.secret_hash):
             hub.metrics.refusals.labels("secret").inc()
             raise HTTPException(403, "this is not the secret of the session")
-        role = "viewer" if secret is None else "speaker"
-        issued = hub.tickets.issue((session, "viewer" if secret is None else "speaker"), time.monotonic())
+        role: Role = "viewer" if secret is None else "speaker"
+        issued = await hub.issue_ticket(session, role)
         return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
 
     @app.get("/api/sessions/{session}/transcript.{kind}", summary="All that was said so far, as a file")
@@ -257,8 +286,10 @@ async def _find(request: Request, session: str) -> Live:
 
 def _transcript(store: Store, session: str, kind: Kind, side: Side, clock: Clock) -> str:
     events: list[str] = []
-    while more := store.events(session, len(events), EVENTS_AT_ONCE):
+    first, more = store.events(session, 0, EVENTS_AT_ONCE)
+    while more:
         events += more
+        first, more = store.events(session, first + len(more) - 1, EVENTS_AT_ONCE)
     return transcript(events, kind, side, clock)
 
 

@@ -10,17 +10,18 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from turia.errors import ModelError
-from turia.server.access import Tickets, hash_secret, new_secret
+from turia.server.access import hash_secret, new_secret
+from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits
 from turia.server.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, SettingsChange
 from turia.server.metrics import Metrics
 from turia.server.session import Input, Session, Translating, Translators
-from turia.server.store import Saved, Store
+from turia.server.store import Saved, Store, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
 RECENT = 256
@@ -87,6 +88,17 @@ class Live:
         self._recent.extend(events)
         self.events += len(events)
 
+    def follow(self, first: int, events: Sequence[str], inputs: int, ended: bool) -> None:
+        """Another server has gone on with the session; `first` is the number of the first of these events."""
+        if first > self.events + 1:
+            # What lay between is not kept any more.
+            self._recent.clear()
+            self.events = first - 1
+        self.add_events(events)
+        self.inputs = self.received = inputs
+        self.ended = ended
+        self.wake_all()
+
     def recent_after(self, after: int) -> list[str] | None:
         """The events after number `after`; None if memory does not hold them all."""
         missing = self.events - after
@@ -100,9 +112,12 @@ class Live:
 class Hub:
     """Begins, finds, continues and drops sessions."""
 
-    def __init__(self, translators: Translators, store: Store, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self, translators: Translators, store: Store, limits: Limits, metrics: Metrics, cluster: Cluster | None = None
+    ) -> None:
         self.translators, self.store, self.limits, self.metrics = translators, store, limits, metrics
-        self.tickets: Tickets[tuple[str, Role]] = Tickets(limits.ticket)
+        self.cluster = cluster
+        """The other servers of the store, if it is shared."""
         self.ready = self.draining = False
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
@@ -127,8 +142,11 @@ class Hub:
             now = time.monotonic()
             if now - forgotten > 3600:
                 forgotten = now
-                count = await asyncio.to_thread(self.store.forget, time.time() - self.limits.keep)
-                if count:
+                try:
+                    count = await asyncio.to_thread(self.store.forget, time.time() - self.limits.keep)
+                except StoreError:
+                    log.warning("the store does not answer; old sessions stay")
+                else:
                     log.info("%d old sessions deleted", count)
             for session, live in list(self._lives.items()):
                 if not live.followers and not live.holds_place(now) and live.received == live.inputs:
@@ -155,17 +173,36 @@ class Hub:
 
     async def create(self, owner: str, model: str, k: int, punctuation: bool) -> tuple[str, str]:
         """A new session's id and secret."""
-        self._refuse_if_full(owner)
+        if self.cluster is None:
+            self._refuse_if_full(owner)
+        else:
+            await self._refuse_if_all_are_full(self.cluster, owner)
         session, event = Session.begin(self.translators, model, k, punctuation)
         name, secret, now = new_secret()[:22], new_secret(), time.time()
         saved = Saved(name, owner, hash_secret(secret), now, now, 0, 1, False, session.state())
-        live = Live(saved, time.monotonic() + self.limits.grace)
-        # The place is taken before anything is awaited: two requests cannot get the last one.
-        self._lives[name] = live
-        live.task = Task(name, session, saved.began, 0, 1)
-        await asyncio.to_thread(self.store.create, saved, [event])
+        if self.cluster is None:
+            # The place is taken before anything is awaited: two requests cannot get the last one.
+            live = self._lives[name] = Live(saved, time.monotonic() + self.limits.grace)
+            live.task = Task(name, session, saved.began, 0, 1)
+        # Among several servers, the one that gets the speaker's socket takes the place.
+        try:
+            await asyncio.to_thread(self.store.create, saved, [event])
+        except BaseException:
+            self._lives.pop(name, None)
+            raise
         self._count()
         return name, secret
+
+    async def issue_ticket(self, session: str, role: Role) -> str:
+        return await asyncio.to_thread(self.store.issue_ticket, f"{role} {session}")
+
+    async def use_ticket(self, ticket: str) -> tuple[str, Role] | None:
+        """Session and role that the ticket stands for."""
+        value = await asyncio.to_thread(self.store.use_ticket, ticket)
+        if value is None:
+            return None
+        role, _, session = value.partition(" ")
+        return session, "speaker" if role == "speaker" else "viewer"
 
     async def find(self, session: str) -> Live | None:
         """A session in memory or in the store."""
@@ -229,24 +266,40 @@ class Hub:
         live.arrivals.append((live.received, time.monotonic()))
         self._worker.submit(live.task, new)
 
-    async def events_after(self, live: Live, after: int, most: int) -> list[str]:
-        """Events for a follower that has those up to `after`."""
+    async def events_after(self, live: Live, after: int, most: int) -> tuple[int, list[str]]:
+        """Events for a follower that has those up to `after`, and the number of the first."""
         recent = live.recent_after(after)
         if recent is not None:
-            return recent[:most]
+            return after + 1, recent[:most]
         return await asyncio.to_thread(self.store.events, live.saved.id, after, most)
 
     async def _load(self, live: Live) -> None:
         """The session's stream, from the store if it is not in memory."""
         async with live.loading:
-            if live.task is not None or live.ended:
+            if live.ended or (live.task is not None and await self._owns(live.saved.id, live.task)):
                 return
-            saved = await asyncio.to_thread(self.store.load, live.saved.id)
+            live.task = None
+            saved = await asyncio.to_thread(self.store.claim, live.saved.id)
             if saved is None:
                 raise ProtocolError("session", "the session is not known any more")
             session = await asyncio.to_thread(Session.restore, self.translators, saved.state)
             live.reset(saved)
-            live.task = Task(saved.id, session, saved.began, saved.inputs, saved.events)
+            live.task = Task(saved.id, session, saved.began, saved.inputs, saved.events, saved.token)
+            live.wake_all()
+
+    async def _owns(self, session: str, task: Task) -> bool:
+        """Whether nobody has claimed the session since; alone on its store, a server need not ask."""
+        if self.cluster is None:
+            return True
+        (standing,) = await asyncio.to_thread(self.store.standings, [session])
+        return standing is not None and standing.token == task.token
+
+    def let_go(self, live: Live) -> None:
+        """Another server has claimed the session: its speaker is there."""
+        live.task, live.received = None, live.inputs
+        live.arrivals.clear()
+        if live.speaker is not None:
+            live.speaker.refuse(Refusal("replaced", "the session goes on in another connection"))
 
     # --- reports --------------------------------------------------------------------------------------------------
 
@@ -258,7 +311,7 @@ class Hub:
         if live is None or live.task is not report.task:
             return
         if isinstance(report, Failed):
-            self._take_failure(live)
+            self._take_failure(live, report)
             return
         live.failures = 0
         live.inputs, live.ended = report.inputs, report.ended
@@ -266,15 +319,21 @@ class Hub:
         self._measure(live, report.events)
         live.wake_all()
 
-    def _take_failure(self, live: Live) -> None:
+    def _take_failure(self, live: Live, report: Failed) -> None:
         """The speaker is to come back and send again what was not acknowledged; but not for ever."""
+        self.metrics.refusals.labels(report.cause).inc()
+        if report.cause == "moved":
+            self.let_go(live)
+            return
         live.task, live.received = None, live.inputs
         live.arrivals.clear()
-        live.failures += 1
-        self.metrics.refusals.labels("failed").inc()
-        if live.speaker is not None:
+        refusal = Refusal("store", "the store of sessions does not answer; what was acknowledged is safe", retry=True)
+        if report.cause == "failed":
+            live.failures += 1
             retry = live.failures < MOST_FAILURES
-            live.speaker.refuse(Refusal("failed", "the translation failed; what was acknowledged is safe", retry))
+            refusal = Refusal("failed", "the translation failed; what was acknowledged is safe", retry)
+        if live.speaker is not None:
+            live.speaker.refuse(refusal)
 
     def _measure(self, live: Live, events: Sequence[str]) -> None:
         now = time.monotonic()
@@ -304,11 +363,36 @@ class Hub:
         self.metrics.refusals.labels(code).inc()
         raise RefusedError(code, message)
 
+    async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
+        """As `_refuse_if_full`, for all servers together, as they stood a second ago."""
+        members = await asyncio.to_thread(cluster.members)
+        together = totals(members)
+        if together.full:
+            code, message = "capacity", f"all {together.capacity} streams are in use"
+        elif together.owners[owner] >= self.limits.streams_a_key * together.members:
+            code, message = "key-capacity", "all streams of this key are in use"
+        else:
+            return
+        self.metrics.refusals.labels(code).inc()
+        raise RefusedError(code, message)
+
+    def lives(self) -> list[Live]:
+        return list(self._lives.values())
+
+    def member(self, name: str) -> Member:
+        """This server, for the others."""
+        now = time.monotonic()
+        owners = Counter(live.saved.owner for live in self._lives.values() if live.holds_place(now))
+        capacity = self.limits.streams
+        return Member(name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
+
+    def _viewers(self) -> int:
+        return sum(follower.role == "viewer" for live in self._lives.values() for follower in live.followers)
+
     def _count(self) -> None:
         now = time.monotonic()
         self.metrics.streams.set(sum(live.holds_place(now) for live in self._lives.values()))
-        viewers = (f.role == "viewer" for live in self._lives.values() for f in live.followers)
-        self.metrics.viewers.set(sum(viewers))
+        self.metrics.viewers.set(self._viewers())
 
 
 def _warm(translator: Translating) -> None:

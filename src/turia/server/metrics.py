@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from turia.server.cluster import Totals
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0)
 WORDS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
@@ -35,3 +43,45 @@ class Metrics:
     def text(self) -> bytes:
         """The page that Prometheus reads."""
         return generate_latest(self.registry)
+
+    def counts(self) -> dict[str, float]:
+        """What only grows, by name and labels: what servers add up."""
+        return {
+            json.dumps([sample.name, sample.labels], sort_keys=True): sample.value
+            for family in self.registry.collect()
+            if family.type in ("counter", "histogram")
+            for sample in family.samples
+            if not sample.name.endswith("_created")
+        }
+
+    def cluster_text(self, counted: Mapping[str, float], together: Totals) -> bytes:
+        """The page that Prometheus reads, of all servers together; `counted` are the sums of `counts()`."""
+        registry = CollectorRegistry()
+        registry.register(_Sums(self, counted, together))
+        return generate_latest(registry)
+
+
+class _Sums(Collector):
+    """The families of one server with the values of all."""
+
+    def __init__(self, metrics: Metrics, counted: Mapping[str, float], together: Totals) -> None:
+        self._metrics, self._counted, self._together = metrics, counted, together
+
+    def collect(self) -> Iterator[Metric]:
+        # Own keys come first: they have the order of the buckets.
+        sums = dict.fromkeys(self._metrics.counts(), 0.0) | dict(self._counted)
+        for family in self._metrics.registry.collect():
+            if family.type not in ("counter", "histogram"):
+                continue
+            names = {family.name + end for end in ("_total", "_bucket", "_count", "_sum")}
+            merged = Metric(family.name, family.documentation, family.type)
+            for key, value in sums.items():
+                name, labels = json.loads(key)
+                if name in names:
+                    merged.add_sample(name, labels, value)
+            yield merged
+        together = self._together
+        yield GaugeMetricFamily("turia_replicas", "Servers that take streams", together.members)
+        yield GaugeMetricFamily("turia_capacity_streams", "Streams that they take together", together.capacity)
+        yield GaugeMetricFamily("turia_streams", "Streams that hold a place", together.streams)
+        yield GaugeMetricFamily("turia_viewers", "Connections that only read", together.viewers)

@@ -23,7 +23,7 @@ from turia.server.app import Access, make_app
 from turia.server.limits import Limits
 from turia.server.messages import MAX_BYTES
 from turia.server.session import Translators
-from turia.server.store import SqliteStore
+from turia.server.sqlite_store import SqliteStore
 
 SHORTEST_KEY = 16
 SEND_BUFFER = 64 * 1024

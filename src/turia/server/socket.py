@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from turia.server.hub import Follower, Hub, Live, RefusedError
 from turia.server.limits import Bucket
 from turia.server.messages import (
+    MAX_BYTES,
     Ack,
     Events,
     GoingAway,
@@ -31,6 +32,7 @@ from turia.server.messages import (
     parse_client,
 )
 from turia.server.session import Word, inputs_of
+from turia.server.store import StoreError
 
 EVENTS_A_MESSAGE = 200
 NORMAL, GOING_AWAY, POLICY, TRY_AGAIN = 1000, 1001, 1008, 1013
@@ -55,6 +57,10 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
     except RefusedError as refused:
         await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
         return
+    except StoreError as error:
+        hub.metrics.refusals.labels("store").inc()
+        await _end(socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
+        return
     except WebSocketDisconnect:
         return
     try:
@@ -67,7 +73,7 @@ async def _hello(socket: WebSocket, hub: Hub) -> tuple[Hello, Live, Role]:
     hello = parse_client(await _receive(socket))
     if not isinstance(hello, Hello):
         raise ProtocolError("hello", "the first message is a hello")
-    granted = hub.tickets.use(hello.ticket, time.monotonic())
+    granted = await hub.use_ticket(hello.ticket)
     if granted is None:
         raise ProtocolError("ticket", "the ticket is unknown, used or too old; ask for another")
     session, role = granted
@@ -82,7 +88,11 @@ async def _receive(socket: WebSocket) -> str | bytes:
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
     data: str | bytes | None = message.get("text")
-    return message["bytes"] if data is None else data
+    data = message["bytes"] if data is None else data
+    if len(data) > MAX_BYTES:
+        # Our own server does not let it come so far; another one in front may.
+        raise ProtocolError("size", f"a message of more than {MAX_BYTES} bytes")
+    return data
 
 
 async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
@@ -193,6 +203,10 @@ class _Connection:
             self.hub.metrics.refusals.labels("slow").inc()
             log.info("a reader that took nothing was cut")
             return
+        except StoreError as error:
+            self.hub.metrics.refusals.labels("store").inc()
+            await _end(self.socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
+            return
         if self.hub.draining:
             await _end(self.socket, None, GOING_AWAY)
         else:
@@ -215,13 +229,13 @@ class _Connection:
         # The count is read first: an acknowledged input never runs ahead of its events.
         inputs = live.inputs
         while self._sent < live.events:
-            events = await self.hub.events_after(live, self._sent, EVENTS_A_MESSAGE)
+            first, events = await self.hub.events_after(live, self._sent, EVENTS_A_MESSAGE)
             if not events:
                 # Forgotten by the store, long after everybody's last word.
                 self._sent = live.events
                 break
-            await self._send(Events(self._sent + 1, tuple(events)))
-            self._sent += len(events)
+            await self._send(Events(first, tuple(events)))
+            self._sent = first + len(events) - 1
         if follower.role == "speaker" and self._acknowledged < inputs:
             self._acknowledged = inputs
             await self._send(Ack(inputs))

@@ -1,36 +1,30 @@
-"""Where sessions live: what a store promises, and the one in SQLite.
+"""Where sessions live: what a store promises. `sqlite_store` keeps it on one machine, `redis_store` for many.
 
 **Promise.** When `advance` returns, what it was given survives the death of this process at any moment (`kill -9`):
-inputs counted, events and state together, or none of them. An advance is taken only if the session still stands where
-the caller believed it to be; two servers on one store therefore cannot both continue a session.
+inputs counted, events and state together, or none of them.
 
-SQLite keeps a write-ahead log (WAL) with `synchronous=NORMAL`: a crash of the process loses nothing, a power cut may
-lose the last moments but never tears a transaction.
+**One owner.** A session carries a token. `claim` raises it, and an advance with another token is not taken: whoever
+claimed last owns the session, and a server that was cut off, or slow, or replaced cannot write into it any more. There
+is no lease that has to run out first, because the speaker's secret decides who may claim: the newest connection has the
+word.
+
+**Bounded.** The state of a stream does not grow, and of the events only the newest `journal` stay.
 """
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from turia.errors import ResourceError
 
-SCHEMA_VERSION = 1
-SCHEMA = f"""
-CREATE TABLE sessions (
-    id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
-    inputs INTEGER NOT NULL, events INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE events (
-    session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
-) STRICT, WITHOUT ROWID;
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
+JOURNAL = 100_000
+"""Events of a session that are kept: about five hours of speech."""
+
+
+class StoreError(ResourceError):
+    """The store does not answer. Nothing that was acknowledged is lost; try again."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +44,8 @@ class Saved:
     """Number of the last event."""
     ended: bool
     state: str
+    token: int = 1
+    """How often the session was claimed."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,8 @@ class Advance:
     """A session goes on: from `inputs_before` to `inputs`, with these events and this state."""
 
     session: str
+    token: int
+    """The owner's."""
     inputs_before: int
     inputs: int
     events_before: int
@@ -66,19 +64,46 @@ class Advance:
     touched: float
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How far a session is, and whose it is."""
+
+    inputs: int
+    events: int
+    ended: bool
+    token: int
+
+
 class Store(Protocol):
-    """Keeps sessions. Every method may be called from any thread."""
+    """Keeps sessions. Every method may be called from any thread, and raises StoreError where there is no answer."""
 
     def create(self, saved: Saved, events: Sequence[str]) -> None: ...
 
     def load(self, session: str) -> Saved | None: ...
 
-    def advance(self, advances: Sequence[Advance]) -> list[bool]:
-        """Takes all advances at once; False for a session that is not where its advance begins."""
+    def claim(self, session: str) -> Saved | None:
+        """The session, with a token that nobody else has."""
         ...
 
-    def events(self, session: str, after: int, most: int) -> list[str]:
-        """At most `most` events that follow number `after`."""
+    def advance(self, advances: Sequence[Advance]) -> list[bool]:
+        """False for a session that another owns, or that is not where its advance begins.
+
+        An advance that was taken before, and whose answer was lost, is taken again without harm.
+        """
+        ...
+
+    def events(self, session: str, after: int, most: int) -> tuple[int, list[str]]:
+        """At most `most` events that follow number `after`, and the number of the first: older ones may have gone."""
+        ...
+
+    def standings(self, sessions: Sequence[str]) -> list[Standing | None]: ...
+
+    def issue_ticket(self, value: str) -> str:
+        """A ticket that stands for `value`, once and for a short time."""
+        ...
+
+    def use_ticket(self, ticket: str) -> str | None:
+        """What the ticket stands for; None if it was used before, is too old or was never issued."""
         ...
 
     def forget(self, untouched_since: float) -> int:
@@ -86,94 +111,3 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-class SqliteStore:
-    """Sessions in one SQLite file."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        try:
-            # Transcripts are other people's words: no one else's eyes.
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-        except (OSError, sqlite3.Error) as error:
-            raise ResourceError(f"{path}: cannot keep sessions here: {error}") from error
-        if version not in (0, SCHEMA_VERSION):
-            raise ResourceError(
-                f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away"
-            )
-
-    def create(self, saved: Saved, events: Sequence[str]) -> None:
-        assert saved.events == len(events)
-        with self._lock, self._db_transaction() as db:
-            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(saved).values()))
-            self._add_events(db, saved.id, 0, events)
-
-    def load(self, session: str) -> Saved | None:
-        with self._lock:
-            row = self._db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
-        if row is None:
-            return None
-        saved = Saved(*row)
-        return Saved(**vars(saved) | {"ended": bool(saved.ended)})
-
-    def advance(self, advances: Sequence[Advance]) -> list[bool]:
-        with self._lock, self._db_transaction() as db:
-            return [self._advance_one(db, advance) for advance in advances]
-
-    def _advance_one(self, db: sqlite3.Connection, step: Advance) -> bool:
-        changed = db.execute(
-            "UPDATE sessions SET inputs = ?, events = ?, ended = ?, state = ?, touched = ?"
-            " WHERE id = ? AND inputs = ? AND events = ?",
-            (
-                *(step.inputs, step.events_before + len(step.events), step.ended, step.state, step.touched),
-                *(step.session, step.inputs_before, step.events_before),
-            ),
-        )
-        if changed.rowcount == 0:
-            return False
-        self._add_events(db, step.session, step.events_before, step.events)
-        return True
-
-    def events(self, session: str, after: int, most: int) -> list[str]:
-        query = "SELECT event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-        with self._lock:
-            return [event for (event,) in self._db.execute(query, (session, after, most))]
-
-    def forget(self, untouched_since: float) -> int:
-        with self._lock, self._db_transaction() as db:
-            old = "SELECT id FROM sessions WHERE touched < ?"
-            db.execute(f"DELETE FROM events WHERE session IN ({old})", (untouched_since,))
-            return db.execute("DELETE FROM sessions WHERE touched < ?", (untouched_since,)).rowcount
-
-    def close(self) -> None:
-        with self._lock, closing(self._db):
-            pass
-
-    def _add_events(self, db: sqlite3.Connection, session: str, before: int, events: Sequence[str]) -> None:
-        rows = ((session, before + offset, event) for offset, event in enumerate(events, start=1))
-        db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
-
-    def _db_transaction(self) -> _Transaction:
-        return _Transaction(self._db)
-
-
-class _Transaction:
-    """All or nothing; the lock for writing is taken at the beginning."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._db.execute("BEGIN IMMEDIATE")
-        return self._db
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")

@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from turia.engine.batcher import run_together
 from turia.engine.model import Steps
 from turia.server.session import Input, Session
-from turia.server.store import Advance, Store
+from turia.server.store import Advance, Store, StoreError
 
 INPUTS_A_ROUND = 4
 log = logging.getLogger("turia.server")
@@ -38,6 +39,8 @@ class Task:
     began: float
     inputs: int
     events: int
+    token: int = 1
+    """With which the session was claimed."""
     waiting: list[Input] = field(default_factory=list)
     failed: bool = False
     """Its stream is ahead of the store: whatever else is submitted for it is left undone."""
@@ -54,11 +57,15 @@ class Done:
     ended: bool
 
 
+Cause = Literal["failed", "moved", "store"]
+
+
 @dataclass(frozen=True)
 class Failed:
-    """The session cannot go on from memory."""
+    """The session cannot go on from memory: its work failed, another server owns it, or the store is away."""
 
     task: Task
+    cause: Cause = "failed"
 
 
 Report = Callable[[Done | Failed], None]
@@ -114,6 +121,10 @@ class Worker:
             group = [task for task in tasks if task.session.model.name == model.name]
             try:
                 self._batch(group)
+            except StoreError:
+                log.warning("the store does not answer: %d sessions wait for it", len(group))
+                for task in group:
+                    self._fail(task, "store")
             except Exception:
                 # The thread must outlive whatever the model or the disk does: everybody else's captions hang on it.
                 log.exception("a batch of %d sessions failed", len(group))
@@ -134,6 +145,7 @@ class Worker:
             [
                 Advance(
                     task.id,
+                    task.token,
                     task.inputs,
                     portion[-1].seq,
                     task.events,
@@ -151,7 +163,7 @@ class Worker:
         for (task, portion, new, ended), stored in zip(ready, taken, strict=True):
             if not stored:
                 log.warning("session %s was continued by another server", task.id)
-                self._fail(task)
+                self._fail(task, "moved")
                 continue
             before = task.events
             task.inputs, task.events = portion[-1].seq, before + len(new)
@@ -160,10 +172,10 @@ class Worker:
                 del self._busy[task.id]
             self._report(Done(task, task.inputs, before, new, ended))
 
-    def _fail(self, task: Task) -> None:
+    def _fail(self, task: Task, cause: Cause = "failed") -> None:
         task.failed = True
         del self._busy[task.id]
-        self._report(Failed(task))
+        self._report(Failed(task, cause))
 
 
 def _guarded(task: Task, inputs: Sequence[Input], clock: Callable[[], float]) -> Steps[list[str] | None]:

@@ -1,0 +1,75 @@
+"""Many servers on one store: who else is there, and what all have counted. Pure, but for the interface.
+
+A server is a *member* while it says so every second. What it counts goes to the store as differences, so that sums
+never go back when a server dies.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Member:
+    """A server, as it describes itself."""
+
+    name: str
+    ready: bool
+    streams: int
+    """Streams that hold a place."""
+    capacity: int
+    """Streams that it takes."""
+    viewers: int
+    owners: dict[str, int]
+    """Streams of each key's owner."""
+
+
+class Cluster(Protocol):
+    """What servers tell each other. Methods may be called from any thread, and raise StoreError without an answer."""
+
+    def announce(self, member: Member) -> None:
+        """The member is there, for a few seconds."""
+        ...
+
+    def leave(self, name: str) -> None: ...
+
+    def members(self) -> list[Member]: ...
+
+    def count(self, differences: Mapping[str, float]) -> None:
+        """Adds to the sums."""
+        ...
+
+    def counted(self) -> dict[str, float]: ...
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All ready members together."""
+
+    members: int
+    streams: int
+    capacity: int
+    viewers: int
+    owners: Counter[str]
+
+    @property
+    def full(self) -> bool:
+        return self.streams >= self.capacity
+
+
+def totals(members: Sequence[Member]) -> Totals:
+    """A member that is not ready takes no streams: what it still holds is not counted against the others."""
+    ready = [member for member in members if member.ready]
+    owners: Counter[str] = Counter()
+    for member in ready:
+        owners.update(member.owners)
+    return Totals(
+        len(ready),
+        sum(member.streams for member in ready),
+        sum(member.capacity for member in ready),
+        sum(member.viewers for member in members),
+        owners,
+    )

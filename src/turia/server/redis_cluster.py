@@ -1,0 +1,73 @@
+"""Members and sums in Redis.
+
+    turia:{cluster}:names        set of the members' names
+    turia:{cluster}:member:NAME  JSON of `Member`; expires unless it is announced again
+    turia:{cluster}:counts       hash: sums of what members have counted
+
+Nothing here is worth waiting for: a Redis that is away is told at once, and asked again by the next announcement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import redis
+
+from turia.server.cluster import Member
+from turia.server.store import StoreError
+
+MEMBER_SECONDS = 5.0
+NAMES, COUNTS = "turia:{cluster}:names", "turia:{cluster}:counts"
+
+
+class RedisCluster:
+    """The cluster of all servers that use one Redis; `client` decodes responses."""
+
+    def __init__(self, client: Any, seconds: float = MEMBER_SECONDS) -> None:
+        self._client, self._milliseconds = client, int(1000 * seconds)
+
+    def announce(self, member: Member) -> None:
+        with _answered(), self._client.pipeline() as pipe:
+            pipe.sadd(NAMES, member.name)
+            pipe.set(_key(member.name), json.dumps(vars(member)), px=self._milliseconds)
+            pipe.execute()
+
+    def leave(self, name: str) -> None:
+        with _answered(), self._client.pipeline() as pipe:
+            pipe.srem(NAMES, name)
+            pipe.delete(_key(name))
+            pipe.execute()
+
+    def members(self) -> list[Member]:
+        with _answered():
+            names = sorted(self._client.smembers(NAMES))
+            texts = self._client.mget([_key(name) for name in names]) if names else []
+            gone = [name for name, text in zip(names, texts, strict=True) if text is None]
+            if gone:
+                self._client.srem(NAMES, *gone)
+        return [Member(**json.loads(text)) for text in texts if text is not None]
+
+    def count(self, differences: Mapping[str, float]) -> None:
+        with _answered(), self._client.pipeline() as pipe:
+            for name, difference in differences.items():
+                pipe.hincrbyfloat(COUNTS, name, difference)
+            pipe.execute()
+
+    def counted(self) -> dict[str, float]:
+        with _answered():
+            return {name: float(value) for name, value in self._client.hgetall(COUNTS).items()}
+
+
+def _key(name: str) -> str:
+    return f"turia:{{cluster}}:member:{name}"
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    try:
+        yield
+    except (redis.ConnectionError, redis.TimeoutError) as error:
+        raise StoreError("the store of sessions does not answer") from error

@@ -1,0 +1,79 @@
+"""A server among others: it says that it is there, hands in what it counted, and follows sessions that others own.
+
+A follower here of a session that is translated elsewhere gets its events from the store, a quarter of a second later
+at most. A session that another server has claimed is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from turia.server.access import new_secret
+from turia.server.cluster import Cluster
+from turia.server.hub import Hub, Live
+from turia.server.store import Standing, StoreError
+
+FOLLOW_SECONDS = 0.25
+TURNS_AN_ANNOUNCEMENT = 4
+EVENTS_A_TURN = 1000
+log = logging.getLogger("turia.server")
+
+
+class Shared:
+    """The part of a server that looks at the others."""
+
+    def __init__(self, hub: Hub, cluster: Cluster) -> None:
+        self.name = new_secret()[:12]
+        self._hub, self._cluster = hub, cluster
+        self._handed_in: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """For as long as the server lives."""
+        turn = 0
+        while True:
+            try:
+                announces = turn % TURNS_AN_ANNOUNCEMENT == 0
+                if announces:
+                    await self.announce()
+                await self.follow(with_own=announces)
+            except StoreError:
+                log.warning("the store does not answer; sessions of other servers stand still here")
+            turn += 1
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def announce(self) -> None:
+        await asyncio.to_thread(self._cluster.announce, self._hub.member(self.name))
+        now = self._hub.metrics.counts()
+        differences = {name: value - self._handed_in.get(name, 0.0) for name, value in now.items()}
+        # Noted first: if the answer is lost, a count may be too low, but nothing is counted twice.
+        self._handed_in = now
+        changed = {name: value for name, value in differences.items() if value}
+        if changed:
+            await asyncio.to_thread(self._cluster.count, changed)
+
+    async def leave(self) -> None:
+        with suppress(StoreError):
+            await self.announce()
+            await asyncio.to_thread(self._cluster.leave, self.name)
+
+    async def follow(self, with_own: bool) -> None:
+        """News of sessions that others own; `with_own`: also whether those in memory are still ours."""
+        lives = [live for live in self._hub.lives() if live.followers and (with_own or live.task is None)]
+        standings = await asyncio.to_thread(self._hub.store.standings, [live.saved.id for live in lives])
+        for live, standing in zip(lives, standings, strict=True):
+            if standing is None or (live.task is not None and live.task.token >= standing.token):
+                continue
+            if live.task is not None:
+                self._hub.let_go(live)
+            await self._catch_up(live, standing)
+
+    async def _catch_up(self, live: Live, standing: Standing) -> None:
+        before = live.events
+        first, events = await asyncio.to_thread(self._hub.store.events, live.saved.id, before, EVENTS_A_TURN)
+        if live.task is not None or live.loading.locked() or live.events != before:
+            # It was claimed here meanwhile.
+            return
+        complete = first + len(events) > standing.events
+        live.follow(first, events, standing.inputs, standing.ended and complete)

@@ -1,0 +1,148 @@
+"""Sessions in one SQLite file: the store of a single server.
+
+A write-ahead log (WAL) with `synchronous=NORMAL`: a crash of the process loses nothing, a power cut may lose the last
+moments but never tears a transaction. Tickets live in memory: they are good for seconds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from turia.errors import ResourceError
+from turia.server.access import Tickets
+from turia.server.limits import Limits
+from turia.server.store import JOURNAL, Advance, Saved, Standing
+
+SCHEMA_VERSION = 2
+SCHEMA = f"""
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
+    inputs INTEGER NOT NULL, events INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL,
+    token INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+CREATE TABLE events (
+    session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+UPGRADES = {1: "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1; PRAGMA user_version = 2;"}
+"""From each older version to the next."""
+
+
+class SqliteStore:
+    """Sessions in one file, which is this process's own."""
+
+    def __init__(self, path: Path, journal: int = JOURNAL, ticket_seconds: float = Limits.ticket) -> None:
+        self._lock = threading.Lock()
+        self._journal = journal
+        self._tickets: Tickets[str] = Tickets(ticket_seconds)
+        try:
+            # Transcripts are other people's words: no one else's eyes.
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 0 or version in UPGRADES:
+                self._db.executescript(f"BEGIN; {UPGRADES.get(version, SCHEMA)} COMMIT;")
+        except (OSError, sqlite3.Error) as error:
+            raise ResourceError(f"{path}: cannot keep sessions here: {error}") from error
+        if version not in (0, *UPGRADES, SCHEMA_VERSION):
+            raise ResourceError(
+                f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away"
+            )
+
+    def create(self, saved: Saved, events: Sequence[str]) -> None:
+        assert saved.events == len(events)
+        with self._lock, self._db_transaction() as db:
+            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(saved).values()))
+            self._add_events(db, saved.id, 0, events)
+
+    def load(self, session: str) -> Saved | None:
+        with self._lock:
+            row = self._db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+        if row is None:
+            return None
+        saved = Saved(*row)
+        return Saved(**vars(saved) | {"ended": bool(saved.ended)})
+
+    def claim(self, session: str) -> Saved | None:
+        with self._lock, self._db_transaction() as db:
+            db.execute("UPDATE sessions SET token = token + 1 WHERE id = ?", (session,))
+        return self.load(session)
+
+    def advance(self, advances: Sequence[Advance]) -> list[bool]:
+        with self._lock, self._db_transaction() as db:
+            return [self._advance_one(db, advance) for advance in advances]
+
+    def _advance_one(self, db: sqlite3.Connection, step: Advance) -> bool:
+        after = step.events_before + len(step.events)
+        changed = db.execute(
+            "UPDATE sessions SET inputs = ?, events = ?, ended = ?, state = ?, touched = ?"
+            " WHERE id = ? AND token = ? AND inputs = ? AND events = ?",
+            (
+                *(step.inputs, after, step.ended, step.state, step.touched),
+                *(step.session, step.token, step.inputs_before, step.events_before),
+            ),
+        )
+        if changed.rowcount == 0:
+            query = "SELECT 1 FROM sessions WHERE id = ? AND token = ? AND inputs = ? AND events = ?"
+            return db.execute(query, (step.session, step.token, step.inputs, after)).fetchone() is not None
+        self._add_events(db, step.session, step.events_before, step.events)
+        db.execute("DELETE FROM events WHERE session = ? AND seq <= ?", (step.session, after - self._journal))
+        return True
+
+    def events(self, session: str, after: int, most: int) -> tuple[int, list[str]]:
+        query = "SELECT seq, event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+        with self._lock:
+            rows = self._db.execute(query, (session, after, most)).fetchall()
+        return (rows[0][0] if rows else after + 1), [event for _, event in rows]
+
+    def standings(self, sessions: Sequence[str]) -> list[Standing | None]:
+        saved = (self.load(session) for session in sessions)
+        return [None if one is None else Standing(one.inputs, one.events, one.ended, one.token) for one in saved]
+
+    def issue_ticket(self, value: str) -> str:
+        with self._lock:
+            return self._tickets.issue(value, time.monotonic())
+
+    def use_ticket(self, ticket: str) -> str | None:
+        with self._lock:
+            return self._tickets.use(ticket, time.monotonic())
+
+    def forget(self, untouched_since: float) -> int:
+        with self._lock, self._db_transaction() as db:
+            old = "SELECT id FROM sessions WHERE touched < ?"
+            db.execute(f"DELETE FROM events WHERE session IN ({old})", (untouched_since,))
+            return db.execute("DELETE FROM sessions WHERE touched < ?", (untouched_since,)).rowcount
+
+    def close(self) -> None:
+        with self._lock, closing(self._db):
+            pass
+
+    def _add_events(self, db: sqlite3.Connection, session: str, before: int, events: Sequence[str]) -> None:
+        rows = ((session, before + offset, event) for offset, event in enumerate(events, start=1))
+        db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+
+    def _db_transaction(self) -> _Transaction:
+        return _Transaction(self._db)
+
+
+class _Transaction:
+    """All or nothing; the lock for writing is taken at the beginning."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._db.execute("BEGIN IMMEDIATE")
+        return self._db
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._db.execute("COMMIT" if kind is None else "ROLLBACK")

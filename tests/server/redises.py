@@ -1,0 +1,74 @@
+"""A real Redis for tests: a process on a port of its own, that can be killed, paused and started again."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+import pytest
+import redis
+
+
+class RedisServer:
+    """`redis-server` as the store wants it, with its append-only file in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> RedisServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self, **settings: str) -> None:
+        self._folder.mkdir(exist_ok=True)
+        given = {"port": str(self.port), "dir": str(self._folder), "bind": "127.0.0.1", "save": ""}
+        given |= {"appendonly": "yes", "appendfsync": "always", "loglevel": "warning"} | settings
+        options = [part for name, value in given.items() for part in (f"--{name}", value)]
+        self._process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+        with redis.Redis(port=self.port) as client:
+            while True:
+                try:
+                    client.ping()
+                    return
+                except redis.ConnectionError:
+                    assert self._process.poll() is None
+                    time.sleep(0.02)
+
+    def kill(self) -> None:
+        """As `kill -9`."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self) -> None:
+        """It takes connections and answers nothing, as a machine that swaps."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def clear(self) -> None:
+        with redis.Redis(port=self.port) as client:
+            client.flushall()
+
+
+def skip_without_redis() -> None:
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed (Debian: apt-get install redis-server)")

@@ -1,0 +1,137 @@
+"""What is special about Redis: it may be away, slow, restarted, or set up to lose what it was given."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.server.redises import RedisServer, skip_without_redis
+from tests.server.test_store import SAVED, STEP
+from turia.errors import InputError, ResourceError
+from turia.server.cluster import Member, totals
+from turia.server.redis_cluster import RedisCluster
+from turia.server.redis_store import RedisStore
+from turia.server.store import StoreError
+
+
+def test_what_was_taken_survives_a_kill_of_redis(tmp_path: Path) -> None:
+    skip_without_redis()
+    with RedisServer(tmp_path) as server:
+        store = RedisStore(server.url)
+        store.create(SAVED, ["a"])
+        for number in range(20):
+            step = replace(STEP, inputs_before=2 * number, inputs=2 * number + 2, events_before=2 * number + 1)
+            # The scripts are gone after a restart too; the store sends them again.
+            assert store.advance([step]) == [True]
+            if number % 5 == 0:
+                server.kill()
+                server.start()
+        saved = store.load("id")
+        assert saved is not None
+        assert (saved.inputs, saved.events) == (40, 41)
+        assert store.events("id", 0, 100) == (1, ["a"] + ["b", "c"] * 20)
+        store.close()
+
+
+def test_a_redis_that_comes_back_in_time_was_only_waited_for(tmp_path: Path) -> None:
+    skip_without_redis()
+    with RedisServer(tmp_path) as server:
+        store = RedisStore(server.url, patience=20.0)
+        store.create(SAVED, ["a"])
+        server.kill()
+        back = threading.Timer(0.5, server.start)
+        back.start()
+        assert store.advance([STEP]) == [True]
+        back.join()
+        server.pause()
+        awake = threading.Timer(0.5, server.go_on)
+        awake.start()
+        assert store.events("id", 1, 10) == (2, ["b", "c"])
+        awake.join()
+        store.close()
+
+
+def test_without_an_answer_the_store_says_so_and_nothing_is_half_done(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url, patience=0.3, answer_seconds=0.2)
+    store.create(SAVED, ["a"])
+    asks: list[Callable[[], object]] = [
+        lambda: store.advance([STEP]),
+        lambda: store.load("id"),
+        lambda: store.use_ticket("x"),
+        lambda: RedisCluster(store.client).members(),
+    ]
+    redis_server.pause()
+    for ask in asks:
+        with pytest.raises(StoreError, match="does not answer"):
+            ask()
+    redis_server.go_on()
+    # What was asked while nobody answered may have been taken or not, but whole: asking again makes it so.
+    assert store.advance([STEP]) == [True]
+    assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    store.close()
+
+
+def test_sessions_expire_by_themselves(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url, keep=100.0)
+    store.create(SAVED, ["a"])
+    store.advance([STEP])
+    keys = list(store.client.scan_iter("turia:*"))
+    assert len(keys) == 2
+    assert all(0 < store.client.ttl(key) <= 100 for key in keys)
+    assert store.forget(1e12) == 0
+    store.close()
+
+
+def test_a_redis_that_may_lose_sessions_is_refused(tmp_path: Path) -> None:
+    skip_without_redis()
+    server = RedisServer(tmp_path)
+    server.start(appendonly="no")
+    with pytest.raises(ResourceError, match="set `appendonly yes`"):
+        RedisStore(server.url)
+    server.kill()
+    server.start(appendfsync="everysec")
+    with pytest.raises(ResourceError, match="set `appendfsync always`"):
+        RedisStore(server.url)
+    server.kill()
+    server.start(**{"maxmemory-policy": "allkeys-lru"})
+    with pytest.raises(ResourceError, match="noeviction"):
+        RedisStore(server.url)
+    server.kill()
+    with pytest.raises(StoreError, match="does not answer"):
+        RedisStore(server.url, patience=0.2)
+
+
+def test_an_address_that_is_none_is_named() -> None:
+    with pytest.raises(InputError, match="redis://HOST:PORT"):
+        RedisStore("http://127.0.0.1")
+
+
+def test_members_are_there_while_they_say_so(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url)
+    cluster, short = RedisCluster(store.client), RedisCluster(store.client, seconds=0.05)
+    one = Member("one", True, 3, 8, 2, {"a": 3})
+    cluster.announce(one)
+    cluster.announce(Member("two", False, 1, 8, 1, {"a": 1}))
+    short.announce(Member("three", True, 5, 8, 0, {"b": 5}))
+    while len(members := cluster.members()) > 2:
+        time.sleep(0.01)
+    assert one in members
+    together = totals(members)
+    assert (together.members, together.streams, together.capacity, together.viewers) == (1, 3, 8, 3)
+    assert together.owners["a"] == 3
+    assert not together.full
+    cluster.leave("one")
+    assert [member.name for member in cluster.members()] == ["two"]
+    assert totals(cluster.members()).full
+    cluster.count({"x": 1.5, "y": 2})
+    cluster.count({"x": 1})
+    assert cluster.counted() == {"x": 2.5, "y": 2.0}
+    store.close()
