@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import io
 import itertools
+from datetime import timedelta
 
 import pytest
+import srt
+import webvtt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.interop.subtitles import LINE, LINES, Cue, CueMaker, Format, escape, format_cue, header, parse
+from turia.interop.subtitles import (
+    LINE,
+    LINES,
+    MOST_CHARACTERS_A_SECOND,
+    SHORTEST_MS,
+    Cue,
+    CueMaker,
+    Format,
+    escape,
+    format_cue,
+    header,
+    parse,
+)
 
 words = st.lists(
     st.tuples(
@@ -37,7 +53,8 @@ def test_cues_hold_all_words_in_two_short_lines_one_after_the_other(said: list[t
     for cue in cues:
         assert len(cue.text.splitlines()) <= LINES
         assert max(map(len, cue.text.split("\n"))) <= LINE
-        assert cue.end > cue.start
+        assert cue.end - cue.start >= SHORTEST_MS - 1e-6
+        assert len(cue.text) / (cue.end - cue.start) * 1000 <= MOST_CHARACTERS_A_SECOND + 1e-6
     assert all(one.end <= other.start for one, other in itertools.pairwise(cues))
 
 
@@ -71,3 +88,33 @@ def test_exact_text_of_both_formats() -> None:
 def test_escapes() -> None:
     assert escape("<b>&", "vtt") == "&lt;b&gt;&amp;"
     assert "<" not in escape("<b> {x} -->", "srt")
+
+
+def file_of(cues: list[Cue], kind: Format) -> str:
+    return header(kind) + "".join(format_cue(cue, number, kind) for number, cue in enumerate(cues, start=1))
+
+
+@given(said=words, pace=st.floats(10, 3000))
+def test_a_parser_that_is_not_ours_reads_every_srt(said: list[tuple[str, bool]], pace: float) -> None:
+    cues = cues_of(said, pace)
+    read = list(srt.parse(file_of(cues, "srt"), ignore_errors=False))
+    assert [cue.content for cue in read] == [escape(cue.text, "srt") for cue in cues]
+    assert [cue.start for cue in read] == [timedelta(milliseconds=round(cue.start)) for cue in cues]
+    assert [cue.end for cue in read] == [timedelta(milliseconds=round(cue.end)) for cue in cues]
+
+
+@given(said=words, pace=st.floats(10, 3000))
+def test_a_parser_that_is_not_ours_reads_every_vtt(said: list[tuple[str, bool]], pace: float) -> None:
+    cues = cues_of(said, pace)
+    read = list(webvtt.from_buffer(io.StringIO(file_of(cues, "vtt"))))
+    assert [cue.raw_text for cue in read] == [escape(cue.text, "vtt") for cue in cues]
+    assert [round(1000 * cue.start_in_seconds) // 1000 for cue in read] == [round(cue.start) // 1000 for cue in cues]
+
+
+def test_what_looks_like_markup_is_read_as_text_by_others() -> None:
+    text = "<b>2</b> --> 3 & {y:i}"
+    cue = Cue(text, 0, 2000)
+    (from_srt,) = srt.parse(file_of([cue], "srt"))
+    (from_vtt,) = webvtt.from_buffer(io.StringIO(file_of([cue], "vtt")))
+    assert not any(mark in from_srt.content for mark in ("-->", "<", ">", "{", "}"))
+    assert from_vtt.raw_text == "&lt;b&gt;2&lt;/b&gt; --&gt; 3 &amp; {y:i}"

@@ -1,7 +1,8 @@
 """Subtitles, written while the speech goes on: SRT and WebVTT, by pysubs2.
 
 A cue has at most two lines of 42 characters. It is closed when it is full, when a sentence ends, or when its first word
-has been up for long enough; it stays at least as long as it takes to read, unless the next one must take its place.
+has been up for long enough; it stays as long as it takes to read in comfort, or in haste if the next one must take its
+place. Who speaks faster than can be read has later cues, not unreadable ones.
 `-->` and tags in the text are escaped, so that no word can be read as part of the format.
 """
 
@@ -17,7 +18,8 @@ from pysubs2.formats.webvtt import WebVTTFormat
 
 Format = Literal["srt", "vtt"]
 LINE, LINES = 42, 2
-CHARACTERS_A_SECOND = 17
+CHARACTERS_A_SECOND, MOST_CHARACTERS_A_SECOND = 17, 21
+"""Read in comfort, and in haste."""
 LONGEST_MS, SHORTEST_MS = 6000.0, 1000.0
 
 
@@ -62,7 +64,8 @@ class CueMaker:
         read_by = self._start + max(SHORTEST_MS, 1000 * len(text) / CHARACTERS_A_SECOND)
         end = max(read_by, self._last + SHORTEST_MS / 2)
         if until is not None:
-            end = min(end, max(until, self._start + SHORTEST_MS))
+            hasty = max(SHORTEST_MS, 1000 * len(text) / MOST_CHARACTERS_A_SECOND)
+            end = min(end, max(until, self._start + hasty))
         self._words, self._free_from = [], end
         return [Cue(text, self._start, end)]
 

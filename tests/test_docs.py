@@ -1,0 +1,59 @@
+"""Pages of docs/ with commands to paste: each such block is run as it stands, in a folder that has what a reader has.
+
+A reader has the examples, and the model de-en, which came with Turia; where it did not, a folder of that name with a
+tiny model stands in for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.interop.conftest import model_folder
+from tests.interop.scorers import install_scorers
+
+__all__ = ["model_folder"]
+
+ROOT = Path(__file__).parents[1]
+SCREEN = 64
+"""Lines of a page that a reader sees at once, on a tall screen."""
+PAGES = ("asr", "logs", "simuleval", "subtitles")
+_BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[str]:
+    return _BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def reader(tmp_path: Path, model_folder: Path) -> Path:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "de-en").symlink_to(model_folder)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("page", "block"), [(page, block) for page in PAGES for block in blocks(page)])
+def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> None:
+    places = [Path(sys.executable).parent]
+    if "simuleval --agent" in block:
+        places.append(install_scorers().folder / "bin")
+    path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
+    command = ["bash", "-euo", "pipefail", "-c", block]
+    result = subprocess.run(
+        command, cwd=reader, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_fits_on_a_screen_and_has_something_to_run(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= SCREEN
+    assert blocks(page)
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (ROOT / "docs" / target).exists(), target
