@@ -126,6 +126,55 @@ def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str])
     assert complaints == []
 
 
+FAKE_RECOGNITION = """
+window.SpeechRecognition = class extends EventTarget {
+  start() { window.recogniser = this; }
+  stop() { this.dispatchEvent(new Event("end")); }
+};
+window.hear = (index, isFinal, transcript) => {
+  const results = Array(index + 1).fill(null);
+  results[index] = Object.assign([{ transcript }], { isFinal });
+  window.recogniser.dispatchEvent(Object.assign(new Event("result"), { resultIndex: index, results }));
+};
+"""
+
+
+def test_a_microphone_speaks_words_that_its_recogniser_keeps(
+    browser: Browser, server: FakeServer, complaints: list[str]
+) -> None:
+    context = browser.new_context()
+    context.add_init_script(FAKE_RECOGNITION)
+    page = context.new_page()
+    watch_console(page, complaints)
+    page.goto(server.url)
+    page.get_by_role("tab", name="Microphone").click()
+    page.get_by_role("button", name="Start listening").click()
+    page.evaluate("hear(0, false, 'ka le')")
+    page.evaluate("hear(0, false, 'ka mi no')")
+    page.evaluate("hear(0, false, 'ka mi no pu')")
+    # Two hypotheses agree on two words; the third may still change.
+    expect(page.locator("#source .word")).to_have_count(2)
+    page.evaluate("hear(0, true, 'ka mi ra')")
+    expect(page.locator("#target .word")).to_have_count(3)
+    page.evaluate("hear(1, false, 'le so')")
+    page.get_by_role("button", name="Stop listening").click()
+    expect(page.locator("#target .word")).to_have_count(5)
+    assert words(page, "source") == ["ka", "mi", "ra", "le", "so"]
+    assert complaints == []
+    context.close()
+
+
+def test_a_browser_without_speech_recognition_says_so(browser: Browser, server: FakeServer) -> None:
+    context = browser.new_context()
+    context.add_init_script("delete window.SpeechRecognition; delete window.webkitSpeechRecognition")
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_role("tab", name="Microphone").click()
+    expect(page.get_by_role("button", name="Start listening")).to_be_disabled()
+    expect(page.locator("#mic-hint")).to_contain_text("no speech recognition")
+    context.close()
+
+
 def test_text_from_outside_is_only_text(page: Page, complaints: list[str]) -> None:
     type_words(page, "<img/src=x/onerror=alert(1)> <b>ka</b> \u202eka ")
     expect(page.locator("#source .word")).to_have_count(3)
@@ -151,6 +200,29 @@ def test_a_lost_connection_comes_back_with_the_same_text(browser: Browser, tmp_p
         opened.reload()
         expect(opened.locator("#target .word")).to_have_count(5)
         assert words(opened, "target") == before == ["ka", "le", "mi", "no", "pu"]
+        opened.context.close()
+
+
+def test_words_that_were_not_acknowledged_outlive_the_page(browser: Browser, tmp_path: Path) -> None:
+    with FakeServer(tmp_path) as server:
+        opened = browser.new_context().new_page()
+        opened.goto(server.url)
+        expect(opened.locator("#model option")).to_have_count(2)
+        type_words(opened, "ka le mi. ")
+        expect(opened.locator("#target .word")).to_have_count(3)
+        # The page itself cannot be loaded from a dead server, so it is the socket alone that is away.
+        opened.route("**/tickets", lambda route: route.abort())
+        server.kill()
+        expect(opened.locator("#status")).to_have_attribute("data-state", "lost")
+        server.start()
+        type_words(opened, "no pu. ")
+        opened.reload()
+        expect(opened.locator("#model option")).to_have_count(2)
+        type_words(opened, "ra. ")
+        assert words(opened, "source") == []
+        opened.unroute("**/tickets")
+        expect(opened.locator("#target .word")).to_have_count(6)
+        assert words(opened, "source") == ["ka", "le", "mi.", "no", "pu.", "ra."]
         opened.context.close()
 
 

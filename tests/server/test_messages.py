@@ -121,9 +121,9 @@ def test_no_input_raises_anything_else(data: str | bytes) -> None:
     ("message", "fields"),
     [
         (
-            Welcome("s", "speaker", 3, 8, {"unacknowledged": 4}),
+            Welcome("s", "speaker", 3, 8, 12.5, {"unacknowledged": 4}),
             {"type": "hello", "protocol": 1, "session": "s", "role": "speaker", "last_input": 3}
-            | {"last_event": 8, "limits": {"unacknowledged": 4}},
+            | {"last_event": 8, "ms": 12.5, "limits": {"unacknowledged": 4}},
         ),
         (Ack(5), {"type": "ack", "seq": 5}),
         (Events(2, ('{"x":1}', '{"y":"ü"}')), {"type": "events", "seq": 2, "events": [{"x": 1}, {"y": "ü"}]}),

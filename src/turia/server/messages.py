@@ -145,6 +145,8 @@ class Welcome:
     last_input: int
     """Number of the last input that is stored; the speaker goes on after it."""
     last_event: int
+    ms: float
+    """What the session's clock shows."""
     limits: dict[str, float]
 
 
@@ -199,9 +201,9 @@ ServerMessage = Welcome | Ack | Events | Notice | Refusal | GoingAway | Pong
 def format_server(message: ServerMessage) -> str:
     """The JSON text of a server's message."""
     match message:
-        case Welcome(session, role, last_input, last_event, limits):
+        case Welcome(session, role, last_input, last_event, ms, limits):
             fields: dict[str, Any] = {"type": "hello", "protocol": PROTOCOL, "session": session, "role": role}
-            fields |= {"last_input": last_input, "last_event": last_event, "limits": limits}
+            fields |= {"last_input": last_input, "last_event": last_event, "ms": ms, "limits": limits}
         case Ack(seq):
             fields = {"type": "ack", "seq": seq}
         case Events(seq, events):

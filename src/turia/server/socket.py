@@ -188,7 +188,8 @@ class _Connection:
         try:
             await self._settle()
             told = self.hub.limits.told()
-            await self._send(Welcome(live.saved.id, self.follower.role, live.inputs, live.events, told))
+            ms = round(1000 * (time.time() - live.saved.began), 1)
+            await self._send(Welcome(live.saved.id, self.follower.role, live.inputs, live.events, ms, told))
             self._acknowledged = live.inputs
             while True:
                 self.follower.wake.clear()

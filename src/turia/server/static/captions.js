@@ -1,7 +1,7 @@
 // A session's events on the page. Words are only ever appended, as text nodes: what stands does not change or move.
 // Text from outside reaches the document by textContent alone.
 
-const PARAGRAPH_WORDS = 40;
+const PARAGRAPH_WORDS = 120;
 const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 
@@ -19,14 +19,18 @@ function language(pane, title, code, fallback) {
   title.textContent = code ? languageName(code) : fallback;
 }
 
-// One side: paragraphs of words. Follows its end while the reader is there.
+// One side: paragraphs of words. Follows its end until the reader goes back, and again when the reader has come to it.
 class Pane {
   constructor(text, onScroll) {
     this.text = text;
     this.paragraph = null;
     this.following = true;
+    this.top = 0;
     text.addEventListener("scroll", () => {
-      this.following = text.scrollHeight - text.scrollTop - text.clientHeight < 48;
+      const { scrollTop, scrollHeight, clientHeight } = text;
+      if (scrollTop < this.top - 1) this.following = false;
+      if (scrollHeight - scrollTop - clientHeight < 48) this.following = true;
+      this.top = scrollTop;
       onScroll();
     });
   }
@@ -48,7 +52,11 @@ class Pane {
   }
 
   follow() {
-    if (this.following) this.text.scrollTop = this.text.scrollHeight;
+    if (!this.following) return;
+    const { scrollTop, scrollHeight, clientHeight } = this.text;
+    const way = scrollHeight - clientHeight - scrollTop;
+    // A line glides, where the reader likes motion; a whole transcript does not.
+    if (way >= 1) this.text.scrollTo({ top: scrollHeight, behavior: way > clientHeight / 2 ? "instant" : "auto" });
   }
 }
 
@@ -69,8 +77,7 @@ export class Captions {
     this.covered = 0;
     this.sentence = { start: 0, written: 0, text: [] };
     this.gamma = 1;
-    this.clock = { ms: 0, at: performance.now() };
-    this.marked = false;
+    this.ahead = -Infinity;
     this.over = false;
     setInterval(() => this.showLag(), 250);
     // Another size of the window or of the letters moves the end away.
@@ -96,8 +103,13 @@ export class Captions {
     this.showLag();
   }
 
+  // The session's clock shows at least `ms` now; the quickest message tells the time best.
+  clock(ms) {
+    this.ahead = Math.max(this.ahead, ms - performance.now());
+  }
+
   applyOne(event) {
-    if (event.ms !== undefined) this.clock = { ms: event.ms, at: performance.now() };
+    if (event.ms !== undefined) this.clock(event.ms);
     switch (event.type) {
       case "settings": {
         this.gamma = event.gamma;
@@ -127,8 +139,11 @@ export class Captions {
   }
 
   addSource(event) {
-    if (this.marked && this.source.paragraph?.childElementCount >= PARAGRAPH_WORDS) this.source.breakLine();
-    if (!this.source.paragraph) this.marked = false;
+    if (this.source.paragraph?.childElementCount >= PARAGRAPH_WORDS) {
+      // A browser lays out one paragraph for each new word, and it must not be a whole speech. This one goes on below.
+      this.source.paragraph.classList.add("goes-on");
+      this.source.breakLine();
+    }
     this.words.push({ span: this.source.add(event.word, "word waiting"), ms: event.ms });
   }
 
@@ -138,7 +153,6 @@ export class Captions {
     // Words after the sentence may stand there already: they stay where they are, the first gets a mark.
     if (start === this.words.length) this.source.breakLine();
     else this.words[start]?.span.classList.add("starts");
-    this.marked = true;
     this.target.breakLine();
     this.announcer.textContent = this.sentence.text.join(" ");
     this.sentence = { start, written: 0, text: [] };
@@ -153,7 +167,7 @@ export class Captions {
     const waiting = this.words.length - this.covered;
     const [words, seconds] = this.lag.children;
     words.textContent = this.words.length ? `${waiting} ${waiting === 1 ? "word" : "words"}` : "";
-    const now = this.clock.ms + performance.now() - this.clock.at;
+    const now = performance.now() + this.ahead;
     const behind = waiting ? (now - this.words[this.covered].ms) / 1000 : 0;
     // After a minute nobody is speaking any more.
     seconds.textContent = this.words.length && behind < 60 && !this.over ? `${behind.toFixed(1)} s behind` : "";

@@ -32,17 +32,16 @@ export async function beginSession(chosen, key) {
   return post("/api/sessions", key, chosen);
 }
 
-// `on` has events(list), status(state, text) and warning(text). Without a secret it only follows.
+// `on` has events(list), status(state, text), warning(text), clock(ms) and kept(). Without a secret it only follows.
 export class Connection {
-  // `next` is the number of the first input; null if it is not known, because the page was loaded again.
-  constructor(session, secret, on, next = null) {
+  // `kept` is what `pending` was when the page was left: inputs that nobody has acknowledged are sent again.
+  constructor(session, secret, on, kept = { next: 1, waiting: [] }) {
     this.session = session;
     this.secret = secret;
     this.on = on;
     this.have = 0;
-    this.next = next;
-    this.early = [];
-    this.waiting = [];
+    this.next = kept.next;
+    this.waiting = kept.waiting;
     this.sent = 0;
     this.socket = null;
     this.ended = false;
@@ -53,11 +52,13 @@ export class Connection {
 
   say(words) {
     for (const word of words) this.add({ type: "words", words: [word] });
+    this.on.kept();
     this.flush();
   }
 
   send(message) {
     this.add(message);
+    this.on.kept();
     this.flush();
   }
 
@@ -70,11 +71,11 @@ export class Connection {
     this.socket?.close();
   }
 
+  get pending() {
+    return { next: this.next, waiting: this.waiting };
+  }
+
   add(message) {
-    if (this.next === null) {
-      this.early.push(message);
-      return;
-    }
     this.waiting.push({ seq: this.next, message });
     this.next += 1;
   }
@@ -136,8 +137,8 @@ export class Connection {
         socket.welcomed = true;
         this.acknowledged(message.last_input);
         this.sent = message.last_input;
-        this.next ??= message.last_input + 1;
-        for (const early of this.early.splice(0)) this.add(early);
+        this.next = Math.max(this.next, message.last_input + 1);
+        this.on.clock(message.ms);
         this.on.status("live", "Live");
         this.flush();
         break;
@@ -172,5 +173,6 @@ export class Connection {
 
   acknowledged(seq) {
     while (this.waiting.length && this.waiting[0].seq <= seq) this.waiting.shift();
+    this.on.kept();
   }
 }

@@ -6,6 +6,7 @@ import { Microphone, Player, canListen, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
+const KEY = "turia-key";
 const find = (id) => document.getElementById(id);
 const captions = new Captions(document);
 let connection = null;
@@ -16,14 +17,29 @@ let microphone = null;
 
 // --- the session ------------------------------------------------------------------------------------------------
 
-function attach(session, secret, next) {
+// `kept` is what an earlier load of this page had not got acknowledged.
+function attach(session, secret, kept) {
   find("welcome").hidden = true;
   linkTranscripts(session);
   find("watch-link").href = `/watch/${encodeURIComponent(session)}`;
   find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
   find("finish").disabled = false;
   document.body.dataset.session = session;
-  connection = new Connection(session, secret, { events: show, status: showState, warning: warn }, next);
+  const keep = () => {
+    // The connection says so while it is being made, too.
+    if (connection && !connection.ended) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
+  };
+  const on = { events: show, status: showState, warning: warn, clock: (ms) => captions.clock(ms), kept: keep };
+  connection = new Connection(session, secret, on, kept);
+  keep();
+}
+
+function store(name, value) {
+  try {
+    sessionStorage.setItem(name, value);
+  } catch {
+    // A browser that keeps nothing cannot go on after the page is loaded again; all else works.
+  }
 }
 
 function show(events) {
@@ -50,21 +66,27 @@ function warn(text) {
 
 async function begin(punctuation) {
   const chosen = { model: find("model").value || null, k: Number(find("k").value), punctuation };
+  let key = sessionStorage.getItem(KEY);
   for (;;) {
     try {
-      return await beginSession(chosen, sessionStorage.getItem("turia-key"));
+      return await beginSession(chosen, key);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 401) throw error;
-      sessionStorage.setItem("turia-key", await askForKey());
+      key = await askForKey(key === null ? "This server asks for a key" : "The server does not know this key");
+      if (key === null) throw new Refused(401, "This server asks for a key");
+      store(KEY, key);
     }
   }
 }
 
-function askForKey() {
+// Null if the question is put away.
+function askForKey(question) {
   const dialog = find("key-dialog");
+  find("key-title").textContent = question;
+  dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(find("key").value), { once: true });
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "go" ? find("key").value : null), { once: true });
   });
 }
 
@@ -79,10 +101,11 @@ async function say(words, punctuation = false) {
   beginning = begin(punctuation);
   try {
     const begun = await beginning;
-    sessionStorage.setItem(KEPT, JSON.stringify({ session: begun.session, secret: begun.secret }));
-    attach(begun.session, begun.secret, 1);
+    attach(begun.session, begun.secret);
     connection.say(queued);
   } catch (error) {
+    // What was typed is not lost with the attempt.
+    if (!player && !microphone) find("typed").value = [...queued, find("typed").value].join(" ");
     silence();
     showStatus("error", error instanceof Refused ? error.message : "The server does not answer");
   } finally {
@@ -155,6 +178,11 @@ function showK() {
   find("k-shown").textContent = `${k} ${k === 1 ? "word" : "words"}`;
 }
 
+function showExample() {
+  const [from] = find("model").value.split("-");
+  for (const example of document.querySelectorAll(".example")) example.hidden = example.dataset.from !== from;
+}
+
 function setUpTabs() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   const choose = (chosen) => {
@@ -196,7 +224,8 @@ function setUpSources() {
   });
   find("panel-asr").addEventListener("submit", (event) => {
     event.preventDefault();
-    const name = find("asr-name").value.trim();
+    // The name alone, or the address of its audience page.
+    const name = find("asr-name").value.trim().split("/").at(-1);
     if (name) location.assign(`/watch/${encodeURIComponent(name)}`);
   });
   find("sample").addEventListener("click", playSample);
@@ -223,7 +252,14 @@ function setUpSources() {
 function setUpControls() {
   find("k").addEventListener("input", showK);
   find("k").addEventListener("change", () => connection?.send({ type: "settings", k: Number(find("k").value) }));
-  find("model").addEventListener("change", () => connection?.send({ type: "settings", model: find("model").value }));
+  find("model").addEventListener("change", () => {
+    connection?.send({ type: "settings", model: find("model").value });
+    showExample();
+    if (!microphone) return;
+    // The recogniser listens for another language now.
+    listen();
+    listen();
+  });
   find("finish").addEventListener("click", () => {
     if (connection.ended || !sessionStorage.getItem(KEPT)) {
       location.reload();
@@ -247,8 +283,9 @@ async function setUp() {
     const label = model.target ? `${languageName(model.source)} → ${languageName(model.target)}` : model.name;
     find("model").append(new Option(label, model.name));
   }
-  const kept = JSON.parse(sessionStorage.getItem(KEPT));
-  if (kept) attach(kept.session, kept.secret, null);
+  showExample();
+  const left = JSON.parse(sessionStorage.getItem(KEPT));
+  if (left) attach(left.session, left.secret, left.kept);
 }
 
 setUp().catch(() => showStatus("error", "The server does not answer"));

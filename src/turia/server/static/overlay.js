@@ -14,16 +14,18 @@ function add(text) {
   lines.append(span, " ");
 }
 
-// Words above the two lines are taken away by whole lines, so that those that stay do not move sideways.
+// Words above the two lines are taken away by whole lines, so that those that stay do not move.
 function trim() {
+  const before = lines.offsetHeight;
   while (lines.childElementCount > MOST_WORDS) {
     const top = lines.firstElementChild.offsetTop;
-    if (lines.lastElementChild.offsetTop === top) return;
+    if (lines.lastElementChild.offsetTop === top) break;
     while (lines.firstElementChild.offsetTop === top) {
       lines.firstElementChild.nextSibling.remove();
       lines.firstElementChild.remove();
     }
   }
+  box.scrollBy({ top: lines.offsetHeight - before, behavior: "instant" });
 }
 
 function events(list) {
@@ -36,11 +38,13 @@ function events(list) {
   for (const event of words.slice(-MOST_WORDS)) add(event.word);
   if (!words.length) return;
   trim();
-  box.scrollTop = box.scrollHeight;
+  const lineByLine = box.scrollHeight - box.scrollTop < 2.5 * box.clientHeight;
+  box.scrollTo({ top: box.scrollHeight, behavior: lineByLine ? "auto" : "instant" });
   box.classList.add("speaking");
   clearTimeout(silence);
   silence = setTimeout(() => box.classList.remove("speaking"), SILENCE_MS);
 }
 
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
-new Connection(session, null, { events, status: () => {}, warning: () => {} });
+const ignored = () => {};
+new Connection(session, null, { events, status: ignored, warning: ignored, clock: ignored, kept: ignored });

@@ -67,6 +67,13 @@ export class Player {
 
 const Recognition = globalThis.SpeechRecognition ?? globalThis.webkitSpeechRecognition;
 export const canListen = Boolean(Recognition);
+const TROUBLES = {
+  "audio-capture": "No microphone was found",
+  "language-not-supported": "The browser does not recognise this language",
+  network: "The browser’s speech recognition cannot be reached",
+  "not-allowed": "The browser may not use the microphone",
+  "service-not-allowed": "The browser does not offer speech recognition here",
+};
 
 // The browser's recogniser revises its last words: a word goes out when two hypotheses in a row agree on it and on the
 // word after it, or when the recogniser has settled.
@@ -78,16 +85,19 @@ export class Microphone {
     this.recognition.interimResults = true;
     this.listening = true;
     const said = new Map();
+    const done = (index) => said.get(index) ?? 0;
+    let latest = 0;
     let before = [];
     this.recognition.addEventListener("result", (event) => {
       for (let i = event.resultIndex; i < event.results.length; i += 1) {
         const words = wordsOf(event.results[i][0].transcript);
-        const done = said.get(i) ?? 0;
-        let until = done;
+        latest = i;
+        const first = done(i);
+        let until = first;
         if (event.results[i].isFinal) until = words.length;
         else while (until + 1 < words.length && words[until] === before[until] && words[until + 1] === before[until + 1]) until += 1;
-        if (until > done) say(words.slice(done, until));
-        said.set(i, Math.max(done, until));
+        if (until > first) say(words.slice(first, until));
+        said.set(i, Math.max(first, until));
         before = event.results[i].isFinal ? [] : words;
         if (event.results[i].isFinal) pause();
       }
@@ -95,10 +105,12 @@ export class Microphone {
     this.recognition.addEventListener("error", (event) => {
       if (["no-speech", "aborted"].includes(event.error)) return;
       this.listening = false;
-      stopped(event.error === "not-allowed" ? "The browser may not use the microphone" : `Microphone: ${event.error}`);
+      stopped(TROUBLES[event.error] ?? `Microphone: ${event.error}`);
     });
     this.recognition.addEventListener("end", () => {
-      // Browsers stop listening after a while.
+      // Browsers stop listening after a while; what they had heard by then does not change any more.
+      const rest = before.slice(done(latest));
+      if (rest.length) say(rest);
       said.clear();
       before = [];
       if (this.listening) this.recognition.start();

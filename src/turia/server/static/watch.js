@@ -11,4 +11,6 @@ new Connection(session, null, {
   events: (events) => captions.apply(events),
   status: showStatus,
   warning: (text) => showStatus("live", text),
+  clock: (ms) => captions.clock(ms),
+  kept: () => {},
 });
