@@ -25,7 +25,6 @@ from turia.config import Corpus
 from turia.corpus import documents
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter, Settings
 from turia.segmenter.evaluation import evaluate, every, stream_of
-from turia.segmenter.online import Decision
 from turia.segmenter.scores import Flags, Score, score
 from turia.text.normalise import normalise
 
@@ -88,7 +87,7 @@ def quality(folder: Path, corpora: list[Path]) -> None:
         print(_row(name, words, expected, f"every {length:.1f} words", baseline))
         for window, decision in sorted(settings.decisions.items()):
             classifier = Classifier(folder, window)
-            for label, chosen in (("argmax", Decision()), (f">= {decision.threshold:.2f}", decision)):
+            for label, chosen in (("argmax", decision.argmax()), (f">= {decision.threshold:.2f}", decision)):
                 found = evaluate(ClassifierSegmenter(classifier, decision=chosen), words, expected)
                 print(_row(name, words, expected, f"w={window} {label}", found), flush=True)
 

@@ -55,6 +55,13 @@ def test_values(language: str, word: str, following: str | None, expected: bool)
     assert ends_sentence(word, following, rules(language)) is expected
 
 
+def test_long_words_cost_no_more_than_their_length() -> None:
+    """Quadratic time on these would be hours."""
+    assert not ends_sentence("." * 1_000_000 + "x", "Then", rules("en"))
+    assert ends_sentence("." * 1_000_000 + "x.", "Then", rules("en"))
+    assert not ends_sentence("x" + '"' * 1_000_000 + "x", "Then", rules("en"))
+
+
 def test_case_says_nothing_where_there_is_none() -> None:
     assert not ends_sentence("is.", "now", rules("en"))
     assert ends_sentence("is.", "now", rules("en"), cased=False)

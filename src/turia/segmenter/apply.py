@@ -10,7 +10,7 @@ from typing import TextIO, cast
 
 from turia.errors import InputError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
-from turia.segmenter.online import Decision, Segmenter, Visible
+from turia.segmenter.online import Segmenter, Visible
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.text.reading import read_words
 
@@ -22,7 +22,8 @@ def choose(model: Path | None, punctuation: str | None, window: int, max_words: 
     if punctuation is not None:
         return PunctuationSegmenter(punctuation, window, max_words)
     assert model is not None
-    return ClassifierSegmenter(Classifier(model, window), max_words, Decision(0.5) if argmax else None)
+    classifier = Classifier(model, window)
+    return ClassifierSegmenter(classifier, max_words, classifier.decision.argmax() if argmax else None)
 
 
 def apply(segmenter: Segmenter, file: Path | None, output: TextIO) -> None:

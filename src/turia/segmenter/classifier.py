@@ -145,7 +145,7 @@ class ClassifierSegmenter(Segmenter):
     def __init__(
         self, classifier: Classifier, max_words: int | None = MAX_WORDS, decision: Decision | None = None
     ) -> None:
-        """`decision` replaces the one chosen on the dev set: `Decision(0.5)` is the paper's argmax."""
+        """`decision` replaces the one chosen on the dev set, `classifier.decision`."""
         super().__init__(classifier.window, decision or classifier.decision, max_words)
         self.classifier = classifier
         self._begin()

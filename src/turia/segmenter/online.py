@@ -65,6 +65,10 @@ class Decision:
     threshold: float = 0.5
     falling: tuple[float, ...] = (0.0,)
 
+    def argmax(self) -> Decision:
+        """The likelier class (the paper's way); near the limit as before."""
+        return Decision(0.5, self.falling)
+
     def at(self, words_left: int) -> float:
         """The probability that ends the sentence when `words_left` more words would fit into it."""
         return min(self.threshold, self.falling[words_left]) if words_left < len(self.falling) else self.threshold

@@ -269,12 +269,12 @@ def _spoken(dev: Samples, starts: Indices, probabilities: Probabilities) -> tupl
 def _asker(network: Network, windows: npt.NDArray[np.int64]) -> Ask:
     """The network in use, row r being asked by window `windows[r]`."""
     network.eval()
-    column = torch.tensor([network.windows.index(window) for window in windows.tolist()])
+    rows_of = {int(window): np.flatnonzero(windows == window) for window in np.unique(windows)}
 
     def ask(ids: npt.NDArray[np.int64]) -> Probabilities:
-        with torch.inference_mode():
-            logits = torch.stack(list(network(torch.from_numpy(ids)).values()), dim=1)
-            probabilities = logits.softmax(dim=2)[torch.arange(len(ids)), column, 1]
-        return probabilities.numpy().astype(np.float64)
+        probabilities = np.empty(len(ids))
+        for window, rows in rows_of.items():
+            probabilities[rows] = network.probabilities(torch.from_numpy(ids[rows]), window).numpy()
+        return probabilities
 
     return ask
