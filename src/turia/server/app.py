@@ -24,6 +24,7 @@ from turia.server.hub import Hub, Live, RefusedError
 from turia.server.limits import Limits
 from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError, Role
 from turia.server.metrics import Metrics
+from turia.server.rest import add_rest
 from turia.server.session import Translators
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
@@ -116,6 +117,7 @@ def make_app(
     app.add_exception_handler(StoreError, _no_store)
     _add_health(app)
     _add_sessions(app)
+    add_rest(app)
     _add_pages(app)
     return app
 

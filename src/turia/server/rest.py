@@ -1,0 +1,246 @@
+"""Whole texts over HTTP, in LibreTranslate's shape: `POST /translate`, `GET /languages`, `GET /health` (docs/rest.md).
+
+A text goes through the same sessions as everybody's words: the same keys, the same places, the same worker, so that
+requests cannot crowd out captions. There is no hurry: a sentence is read whole before it is translated, sentence ends
+come from the punctuation, and a line stays a line. Whoever asks for a session gets its name, and texts that are sent
+with it have the earlier ones as history.
+
+An error is {"error": "..."}; it never repeats the text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+
+from turia.server.access import matches
+from turia.server.hub import Follower, Hub, Live, RefusedError
+from turia.server.limits import Bucket
+from turia.server.messages import MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
+from turia.server.session import Input, Word
+
+LONGEST_TEXT = 2000
+"""Words of a request; what takes longer than people wait for an answer is for the socket."""
+INPUTS_AT_ONCE = 500
+EVENTS_AT_ONCE = 5000
+NAMES = {
+    **{"cs": "Czech", "de": "German", "en": "English", "es": "Spanish", "fr": "French", "it": "Italian"},
+    **{"nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "uk": "Ukrainian"},
+}
+"""A language that is not here goes by its code."""
+
+
+class RestError(Exception):
+    """A request that gets an error for an answer."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks for."""
+
+    texts: tuple[str, ...]
+    is_list: bool
+    source: str
+    target: str
+    alternatives: int
+    key: str | None
+    session: str | bool
+    """A session's name to go on with; True to begin one."""
+
+
+def add_rest(app: FastAPI) -> None:
+    @app.post("/translate", summary="Translate texts, as LibreTranslate does", responses={400: {}, 403: {}, 503: {}})
+    async def translate(request: Request) -> Response:
+        hub: Hub = request.app.state.hub
+        try:
+            return JSONResponse(await _translate(request, hub))
+        except RestError as error:
+            return JSONResponse({"error": str(error)}, error.status)
+        except ProtocolError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        except RefusedError as error:
+            seconds = str(max(1, round(hub.limits.retry_after)))
+            return JSONResponse({"error": str(error)}, 503, {"Retry-After": seconds})
+
+    @app.get("/languages", summary="What can be translated into what")
+    async def languages(request: Request) -> list[dict[str, Any]]:
+        pairs = [name.partition("-")[::2] for name in request.app.state.hub.translators]
+        codes = dict.fromkeys(code for pair in pairs for code in pair)
+        targets = {code: [target for source, target in pairs if source == code] for code in codes}
+        return [{"code": code, "name": NAMES.get(code, code), "targets": targets[code]} for code in codes]
+
+    @app.get("/health", summary="Whether texts are taken", responses={503: {}})
+    async def health(request: Request) -> Response:
+        ready = request.app.state.hub.ready
+        return JSONResponse({"status": "ok" if ready else "not ready"}, 200 if ready else 503)
+
+
+async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
+    asked = parse_request(await request.body(), request.headers.get("content-type", ""))
+    kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+    owner = request.app.state.access.keys.owner(asked.key or (bearer if kind.lower() == "bearer" else None))
+    if owner is None:
+        hub.metrics.refusals.labels("key").inc()
+        raise RestError(403, "an API key is needed: send it as api_key")
+    if hub.draining:
+        raise RefusedError("not-ready", "the server is starting or stopping")
+    model = choose_model(list(hub.translators), asked.source, asked.target)
+    name = asked.session if isinstance(asked.session, str) else None
+    translations = []
+    if asked.session:
+        if name is None:
+            name = ".".join(await hub.create(owner, model, MAX_K, True))
+        translations = await _speak(hub, await _find(hub, name, model), asked.texts, ends=False)
+    else:
+        for text in asked.texts:
+            session, _ = await hub.create(owner, model, MAX_K, True)
+            live = await hub.find(session)
+            assert live is not None
+            translations += await _speak(hub, live, [text], ends=True)
+    answer: dict[str, Any] = {"translatedText": translations if asked.is_list else translations[0]}
+    if asked.alternatives:
+        answer["alternatives"] = [[] for _ in translations] if asked.is_list else []
+    return answer if name is None else answer | {"session": name}
+
+
+async def _find(hub: Hub, name: str, model: str) -> Live:
+    """The session of a name that we gave, which has its secret in it."""
+    session, _, secret = name.partition(".")
+    live = await hub.find(session)
+    if live is None or not matches(secret, live.saved.secret_hash):
+        hub.metrics.refusals.labels("secret").inc()
+        raise RestError(404, 'no such session; begin one with "session": true')
+    if json.loads(live.saved.state)["stream"]["model"] != model:
+        raise RestError(400, "the session is of another pair of languages")
+    return live
+
+
+async def _speak(hub: Hub, live: Live, texts: Sequence[str], ends: bool) -> list[str]:
+    """The translations of texts that follow one another in a session."""
+    follower = await hub.join(live, "speaker")
+    try:
+        talk = _Talk(hub, live, follower)
+        translations = ["\n".join([await talk.line(line) for line in text.split("\n")]) for text in texts]
+        if ends:
+            await talk.send([EndOfStream(live.received + 1)])
+        return translations
+    finally:
+        hub.leave(live, follower)
+
+
+class _Talk:
+    """A request that speaks in a session, line by line."""
+
+    def __init__(self, hub: Hub, live: Live, follower: Follower) -> None:
+        self.hub, self.live, self.follower = hub, live, follower
+        self._have = live.events
+        limits = hub.limits
+        self._bucket = Bucket(limits.words_a_second, limits.burst, time.monotonic())
+
+    async def line(self, text: str) -> str:
+        """The translation of one line."""
+        words = text.split()
+        if not words:
+            return ""
+        first = self.live.received + 1
+        inputs: list[Input] = [Word(first + i, word[:MAX_LETTERS]) for i, word in enumerate(words)]
+        await self.send([*inputs, Pause(first + len(words))])
+        written: list[str] = []
+        while self._have < self.live.events:
+            begin, events = await self.hub.events_after(self.live, self._have, EVENTS_AT_ONCE)
+            written += [event["word"] for event in map(json.loads, events) if event["type"] == "write"]
+            self._have = begin + len(events) - 1
+        return " ".join(written)
+
+    async def send(self, inputs: Sequence[Input]) -> None:
+        """Gives the worker these inputs, no faster than a socket would, and waits until they are done."""
+        for begin in range(0, len(inputs), INPUTS_AT_ONCE):
+            part = inputs[begin : begin + INPUTS_AT_ONCE]
+            self.hub.take(self.live, part)
+            while self.live.inputs < part[-1].seq:
+                if self.follower.refusal is not None:
+                    raise RestError(500, self.follower.refusal.message)
+                self.follower.wake.clear()
+                await self.follower.wake.wait()
+            await asyncio.sleep(self._bucket.take(len(part), time.monotonic()))
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def choose_model(models: Sequence[str], source: str, target: str) -> str:
+    """The model for a pair; `auto` is whatever is translated into the target, if that is one language."""
+    fitting = [name for name in models if name.partition("-")[2] == target]
+    if source != "auto":
+        fitting = [name for name in fitting if name.partition("-")[0] == source]
+    if not fitting:
+        raise RestError(400, f"this pair of languages is not here; this server has {', '.join(models)}")
+    if len(fitting) > 1:
+        raise RestError(400, "languages are not recognised here; say the source's")
+    return fitting[0]
+
+
+def parse_request(body: bytes, content_type: str) -> Asked:
+    """The request in JSON or as a form."""
+    fields = _fields(body, content_type)
+    q = fields.get("q")
+    texts = tuple(q) if isinstance(q, list) else (q,)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise RestError(400, "q is missing; expected a text or a list of texts")
+    clean = tuple(str(text).encode("utf-8", "replace").decode() for text in texts)
+    words = sum(len(text.split()) for text in clean)
+    if words > LONGEST_TEXT:
+        raise RestError(400, f"{words} words; at most {LONGEST_TEXT} are taken at once, more over the socket")
+    if _text(fields, "format", "text") != "text":
+        raise RestError(400, "format is not 'text'; markup is not translated here")
+    alternatives = str(fields.get("alternatives", "0"))
+    if not (alternatives.isascii() and alternatives.isdigit()):
+        raise RestError(400, "alternatives is not a whole number")
+    session = fields.get("session", False)
+    if session in ("true", "false"):
+        session = session == "true"
+    if not isinstance(session, str | bool):
+        raise RestError(400, "session is neither true nor the name of a session")
+    return Asked(
+        clean,
+        isinstance(q, list),
+        _text(fields, "source", "auto"),
+        _text(fields, "target"),
+        int(alternatives[:9]),
+        _text(fields, "api_key", "") or None,
+        session,
+    )
+
+
+def _fields(body: bytes, content_type: str) -> dict[str, Any]:
+    try:
+        text = body.decode("utf-8")
+        if content_type.split(";")[0].strip().lower() == "application/x-www-form-urlencoded":
+            form = parse_qs(text, keep_blank_values=True, max_num_fields=1000)
+            return {key: values if key == "q" and len(values) > 1 else values[-1] for key, values in form.items()}
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise RestError(400, "expected a JSON object, or a form") from None
+    if not isinstance(fields, dict):
+        raise RestError(400, "expected a JSON object, or a form")
+    return fields
+
+
+def _text(fields: dict[str, Any], key: str, default: str | None = None) -> str:
+    value = fields.get(key)
+    value = default if value is None else value
+    if not isinstance(value, str):
+        raise RestError(400, f"{key} is missing or not a text")
+    return value
