@@ -1,10 +1,10 @@
-"""A stream that does not end: random Unicode through the whole engine, watching for errors and for growth.
+"""A stream that does not end: random Unicode or a text through the whole engine, watching for errors and for growth.
 
-    python benchmarks/soak.py [--words 100000] [--model FOLDER]
+    python benchmarks/soak.py [--words 100000] [--model FOLDER] [--text FILE]
 
 Without a model the engine runs on a stand-in that writes one word for each it reads: everything but the network is real
-(normalisation, subwords, policy, history, guards, state). Prints time per word and the size of the saved state after
-every tenth of the way; both must stay flat.
+(normalisation, subwords, policy, history, guards, state). Sentences end at full stops. Prints time per word, the memory
+of the process and the size of the saved state after every tenth of the way; all must stay flat.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the stand-in of the tests
@@ -23,7 +25,9 @@ from tests.engine.fakes import Echo, fake_model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator
+from turia.interop.bench import memory
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.stream.trace import Note
 
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
 
@@ -39,30 +43,37 @@ def word(rng: random.Random) -> str:
     return text + rng.choice(["", "", "", "."])
 
 
+def noise(seed: int) -> Iterator[str]:
+    rng = random.Random(seed)
+    while True:
+        yield word(rng)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=100_000)
     parser.add_argument("--model", help="a model's name or folder")
+    parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
     options = parser.parse_args()
     if options.model:
-        stream = Translator.load(options.model).stream(k=4)
+        stream = Translator.load(options.model).stream(k=4, punctuation=True)
     else:
         stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
-    rng = random.Random(1)
-    begin, tenth = time.perf_counter(), max(1, options.words // 10)
+    words = cycle(options.text.read_text(encoding="utf-8").split()) if options.text else noise(1)
+    notes = Counter[str]()
+    begin, tenth = time.process_time(), max(1, options.words // 10)
     for number in range(1, options.words + 1):
-        stream.push(word(rng))
+        notes.update(record.kind for record in stream.push(next(words)) if isinstance(record, Note))
         if number % tenth == 0:
-            spent, begin = time.perf_counter() - begin, time.perf_counter()
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            spent, begin = time.process_time() - begin, time.process_time()
             state = len(json.dumps(stream.state()))
             print(
                 f"{number:8} words  {1e6 * spent / tenth:7.0f} µs a word  state {state / 1000:6.1f} kB  "
-                f"most memory {memory:6.0f} MB  replaced {stream.replaced}",
+                f"memory {memory():6.0f} MB  replaced {stream.replaced}",
                 flush=True,
             )
     stream.flush()
-    print(f"{stream.read} read, {stream.written} written, {stream.sentence} sentences")
+    print(f"{stream.read} read, {stream.written} written, {stream.sentence} sentences, notes {dict(notes)}")
 
 
 if __name__ == "__main__":

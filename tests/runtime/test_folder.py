@@ -61,7 +61,7 @@ def test_what_was_exported_comes_back(exported: Path) -> None:
     assert loaded.source_subwords.pieces == subwords().pieces
     assert loaded.source_subwords is loaded.target_subwords
     data = json.loads((exported / "config.json").read_text(encoding="utf-8"))
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert (exported / "README.md").read_text(encoding="utf-8") == "a card\n"
 
 
@@ -104,8 +104,8 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda data: data.update(format=2), "format 2, this Turia reads format 1; export the model again"),
-        (lambda data: data.pop("format"), "format None, this Turia reads format 1; export the model again"),
+        (lambda data: data.update(format=1), "format 1, this Turia reads format 2; export the model again"),
+        (lambda data: data.pop("format"), "format None, this Turia reads format 2; export the model again"),
         (lambda data: data.pop("gamma"), "missing key 'gamma'"),
         (lambda data: data.update(gamma="fast"), "gamma is 'fast', expected a number"),
         (lambda data: data.update(shape=3), "shape is 3, expected a table"),

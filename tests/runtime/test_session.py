@@ -31,7 +31,7 @@ from turia.model.masks import cross_limit, encoder_reach
 from turia.runtime.export import write_folder
 from turia.runtime.folder import load_folder
 from turia.runtime.session import CPU, Decoded, DecodeRequest, Encoded, EncodeRequest, Floats, Ints, Runtime, _session
-from turia.runtime.tensors import Precision
+from turia.runtime.tensors import LARGEST, Precision
 from turia.text.layout import target_rows
 
 ROUNDING = 1e-4
@@ -182,7 +182,7 @@ def test_a_large_row_costs_others_no_precision(tmp_path: Path) -> None:
 def test_no_product_of_integers_saturates(tmp_path: Path) -> None:
     """On CPUs whose 8-bit multiplication adds pairs in 16 bits, the largest numbers are the test."""
     columns = 8
-    matrix = np.full((64, columns), 127, dtype=np.int8)
+    matrix = np.full((64, columns), LARGEST, dtype=np.int8)
     scales = {"one": np.float32(1), "scale": np.ones(columns, np.float32)}
     constants = {"matrix": matrix, **scales, "zero": np.uint8(0), "signed zero": np.int8(0)}
     product = helper.make_node(
@@ -199,7 +199,7 @@ def test_no_product_of_integers_saturates(tmp_path: Path) -> None:
     onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "product.onnx")
     session = _session(tmp_path / "product.onnx", 1, CPU)
     [found] = session.run(None, {"x": np.full((1, 64), 255, dtype=np.uint8)})
-    np.testing.assert_array_equal(found, np.full((1, columns), 64 * 255 * 127, dtype=np.float32))
+    np.testing.assert_array_equal(found, np.full((1, columns), 64 * 255 * LARGEST, dtype=np.float32))
 
 
 def test_warming_up_loads_no_more_than_was_asked_for(both: MakeBoth) -> None:

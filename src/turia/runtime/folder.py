@@ -21,7 +21,8 @@ from turia.runtime.tensors import Precision
 from turia.text.subwords import Subwords
 from turia.typed import from_dict, to_dict
 
-FORMAT = 1
+FORMAT = 2
+"""1, before the first release, had weights of 8 bits, which the kernels that this one takes would saturate."""
 NORMALISATION = 1
 """Version of text/normalise.py's rules: a model must be run with the text that it was trained on."""
 

@@ -30,7 +30,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from turia.model.presets import Shape
 from turia.runtime.folder import STREAMS, WEIGHTS_FILE, graph_file
-from turia.runtime.tensors import LARGEST, Precision, Tensors
+from turia.runtime.tensors import Precision, Tensors
 
 OPSET = 17
 IR_VERSION = 9
@@ -284,7 +284,7 @@ class _Graph:
         peak = self.add("ReduceMax", size, axes=[-1], keepdims=1)
         # A row of zeros must not be divided by zero.
         peak = self.add("Max", peak, self.constant("tiny", np.float32(np.finfo(np.float32).tiny)))
-        steps, offset = (255, 0) if positive else (LARGEST, 128)
+        steps, offset = (255, 0) if positive else (127, 128)
         unit = self.constant(f"1/{steps}", np.float32(1 / steps))
         zero = self.constant(f"zero at {offset}", np.uint8(offset))
         return _Factor(self.add("QuantizeLinear", self.add("Div", x, peak), unit, zero), peak, unit, zero)

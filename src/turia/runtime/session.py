@@ -251,8 +251,6 @@ def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.
     options.inter_op_num_threads = 1
     # Errors come as exceptions; the log would repeat them on standard error.
     options.log_severity_level = 4
-    # Where a CPU would saturate sums of 8-bit products, take the kernels that do not. The others are not touched.
-    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         # The fused operator sums number by number: five times slower than addition and norm.
         return onnxruntime.InferenceSession(
