@@ -32,8 +32,18 @@ LONGEST_TEXT = 2000
 INPUTS_AT_ONCE = 500
 EVENTS_AT_ONCE = 5000
 NAMES = {
-    **{"cs": "Czech", "de": "German", "en": "English", "es": "Spanish", "fr": "French", "it": "Italian"},
-    **{"nl": "Dutch", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "uk": "Ukrainian"},
+    "cs": "Czech",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "uk": "Ukrainian",
 }
 """A language that is not here goes by its code."""
 
