@@ -41,13 +41,14 @@ def main() -> None:
     quality_options = commands.add_parser("quality")
     quality_options.add_argument("folder", type=Path)
     quality_options.add_argument("corpora", type=Path, nargs="+")
+    quality_options.add_argument("--argmax", action="store_true", help="decide at 0.5, as the paper does")
     given = parser.parse_args()
     print(f"{platform.node()}, {_processor()}, {date.today()}, commit {_commit()}\n")
     if given.command == "speed":
         for window in given.windows:
             speed(given.folder, window, given.words)
     else:
-        quality(given.folder, given.corpora)
+        quality(given.folder, given.corpora, given.argmax)
 
 
 def speed(folder: Path, window: int, words: int) -> None:
@@ -76,8 +77,8 @@ def speed(folder: Path, window: int, words: int) -> None:
     print(f"w={window} all {words} words {spent * 1e6:7.1f} us/word, {ends} sentence ends\n")
 
 
-def quality(folder: Path, corpora: list[Path]) -> None:
-    """Prints precision, recall and F1 for every corpus and window, beside the baseline and plain argmax."""
+def quality(folder: Path, corpora: list[Path], argmax: bool = False) -> None:
+    """Prints precision, recall and F1 for every corpus and window, beside the baseline."""
     settings = Settings.load(folder)
     streams = {path.name.split(".tsv")[0]: stream_of(_sentences(path, settings.language)) for path in corpora}
     print("| corpus | words | sentences | decision | P | R | F1 |\n|---|---|---|---|---|---|---|")
@@ -86,10 +87,10 @@ def quality(folder: Path, corpora: list[Path]) -> None:
         baseline = score(every(length, len(words)), expected)
         print(_row(name, words, expected, f"every {length:.1f} words", baseline))
         for window, decision in sorted(settings.decisions.items()):
-            classifier = Classifier(folder, window)
-            for label, chosen in (("argmax", decision.argmax()), (f">= {decision.threshold:.2f}", decision)):
-                found = evaluate(ClassifierSegmenter(classifier, decision=chosen), words, expected)
-                print(_row(name, words, expected, f"w={window} {label}", found), flush=True)
+            chosen = decision.argmax() if argmax else decision
+            segmenter = ClassifierSegmenter(Classifier(folder, window), decision=chosen)
+            found = evaluate(segmenter, words, expected)
+            print(_row(name, words, expected, f"w={window}, p ≥ {chosen.threshold:.2f}", found), flush=True)
 
 
 def _row(name: str, words: list[str], expected: Flags, decision: str, found: Score) -> str:

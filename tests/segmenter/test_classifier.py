@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from turia.errors import InputError, ModelError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter, push_all
 from turia.segmenter.export import quantise_rows
 from turia.segmenter.network import Network
-from turia.segmenter.online import Visible
+from turia.segmenter.online import Decision, Visible
 from turia.segmenter.window import PAST, window_ids
 from turia.text.vocabulary import BOUNDARY, UNHEARD, Vocabulary
 
@@ -86,6 +87,28 @@ def test_a_window_says_what_was_not_heard(classifiers: dict[int, Classifier]) ->
     past = ["", *"aaaaaaaaa"]
     assert window_ids(past, "b", ["a"], 3, False, vocabulary)[-4:] == [b, a, UNHEARD, UNHEARD]
     assert window_ids(past, "b", ["a"], 3, True, vocabulary)[-4:] == [b, a, BOUNDARY, BOUNDARY]
+
+
+class Recording(Classifier):
+    """Remembers what it was asked."""
+
+    def __init__(self, folder: Path, window: int) -> None:
+        super().__init__(folder, window)
+        self.asked: list[list[int]] = []
+
+    def probabilities(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        self.asked += ids.tolist()
+        return super().probabilities(ids)
+
+
+def test_the_network_does_not_see_silent_words(exported: Path) -> None:
+    classifier = Recording(exported, 2)
+    segmenter = ClassifierSegmenter(classifier, decision=Decision(2.0))
+    run(segmenter, ["a", "–", "B!", "c"])
+    a, b, c = map(classifier.vocabulary.id, "abc")
+    # At the dash nothing is asked, nor at the last word, which ends the stream.
+    assert [ids[PAST:] for ids in classifier.asked] == [[a, b, UNHEARD], [b, c, BOUNDARY]]
+    assert [ids[PAST - 1] for ids in classifier.asked] == [BOUNDARY, a]
 
 
 @with_files

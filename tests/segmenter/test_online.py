@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from turia.errors import InputError
@@ -69,6 +69,7 @@ def sentence_lengths(visible: Sequence[Visible]) -> list[int]:
     return lengths
 
 
+@example(window=0, decision=Decision(), limit=1, stream=["0", "0"])
 @given(windows, falling, limits, inputs)
 def test_words_come_out_once_each_in_order_and_none_is_missing(
     window: int, decision: Decision, limit: int | None, stream: list[str]
