@@ -67,6 +67,8 @@ TRAIN_EXTRA = (
 )
 # Runs only where another program is installed, which imports it itself.
 GUESTS = ("turia.interop.simuleval_agent",)
+# The only modules that may import the packages of the `ray` and `redis` extras.
+MANY_MACHINES = ("turia.corpus.on_ray", "turia.server.on_ray", "turia.server.redis_cluster", "turia.server.redis_store")
 
 
 def module_name(path: Path) -> str:
@@ -138,6 +140,11 @@ def test_torch_stays_where_it_belongs(module: str) -> None:
     assert not [name for name in imported_modules(module) if name.split(".")[0] == "torch"]
 
 
+@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, MANY_MACHINES)])
+def test_many_machines_are_an_extra(module: str) -> None:
+    assert not {name.split(".")[0] for name in imported_modules(module)} & {"ray", "redis"}
+
+
 BLOCKED_IMPORT = """
 import importlib, sys
 blocked, modules = sys.argv[1].split(","), sys.argv[2].split(",")
@@ -154,10 +161,11 @@ for module in modules:
 
 
 def test_inference_server_and_evaluation_import_without_torch() -> None:
-    left_out = (*TRAIN_EXTRA, *GUESTS, "turia.__main__")
+    left_out = (*TRAIN_EXTRA, *MANY_MACHINES, *GUESTS, "turia.__main__")
     modules = [name for name in MODULES if not listed(name, left_out)]
     assert {"turia.stream.trace", "turia.policy.waitk", "turia.model.masks"} <= set(modules)
-    command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(train_packages()), ",".join(modules)]
+    blocked = train_packages() | {"ray", "redis"}
+    command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(blocked), ",".join(modules)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from turia import __version__
-from turia.errors import InputError, TuriaError
+from turia.errors import InputError, Stopped, TuriaError
 from turia.evaluation.latency import DAL_SCALE
 from turia.evaluation.options import Convention, Options, Unit
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Typer names only this usage error; its base is the usage error of the click that it carries.
 USAGE_ERROR = typer.BadParameter.__mro__[1]
 INTERRUPTED = 130
+# Packages of the extras, by what is imported.
+EXTRAS = {"train": ("onnx", "onnxscript", "py3langid", "safetensors", "torch"), "redis": ("redis",), "ray": ("ray",)}
 
 app = typer.Typer(
     name="turia",
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except Stopped as stopped:
+        return stopped.exit_code
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -65,7 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _exit_code(error: Exception) -> int:
     if isinstance(error, TuriaError):
         return error.exit_code
-    return 2 if isinstance(error, USAGE_ERROR) else 1
+    return 2 if isinstance(error, USAGE_ERROR) or _missing_extra(error) else 1
+
+
+def _missing_extra(error: Exception) -> str | None:
+    """The extra that a package belongs to which is not installed."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    package = error.name.partition(".")[0]
+    return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
 
 
 def _one_line(error: Exception) -> str:
@@ -73,9 +85,16 @@ def _one_line(error: Exception) -> str:
         message = error.format_message()  # type: ignore[attr-defined]
     elif isinstance(error, TuriaError):
         message = str(error)
+    elif extra := _missing_extra(error):
+        message = f"this needs the {extra} extra of Turia; install it: pip install 'turia[{extra}]'"
     else:
         message = f"{type(error).__name__}: {error} (--debug shows where)"
     return " ".join(message.split())
+
+
+def _needs(extra: str) -> None:
+    if find_spec(extra) is None:
+        raise InputError(f"this needs the {extra} extra: pip install 'turia[{extra}]'")
 
 
 def _print_version(asked: bool) -> None:
@@ -148,17 +167,43 @@ def serve(
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="API keys, one a line.")] = None,
     origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in: https://a.org.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where sessions are kept.")] = None,
-    streams: Annotated[int | None, typer.Option(min=1, help="Streams at once; past it new ones are refused.")] = None,
+    streams: Annotated[
+        int | None, typer.Option(min=1, help="Streams at once, past which new ones are refused; by default measured.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Keep sessions in a Redis that other servers use too.")
+    ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or on one here.")
+    ] = False,
+    replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
+    if store is not None:
+        _needs("redis")
+    if ray:
+        _needs("ray")
+        from turia.server.on_ray import Deployed, serve_on_ray
+
+        if store is None:
+            raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
+        models, origins = tuple(model or ()), tuple(origin or ())
+        capacity = Deployed.streams if streams is None else streams
+        deployed = Deployed(store, models, capacity, most=replicas, key_file=key_file, origins=origins)
+        serve_on_ray(deployed, host, port)
+        return
     from turia.engine.translator import Translator, packaged_models
+    from turia.server.capacity import measured_streams
     from turia.server.limits import Limits
     from turia.server.serve import Options, data_folder
     from turia.server.serve import serve as run_server
 
-    limits = Limits() if streams is None else Limits(streams=streams, streams_a_key=streams)
-    options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()))
     loaded = [Translator.load(name) for name in model or packaged_models() or ["de-en"]]
+    if streams is None:
+        streams = measured_streams(loaded)
+        print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
+    limits = Limits(streams=streams, streams_a_key=streams)
+    options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
     run_server({translator.model.name: translator for translator in loaded}, options)
 
 
@@ -250,6 +295,7 @@ def resegment(
 def prepare(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe.")],
     processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Work on the Ray cluster of RAY_ADDRESS, or on one here.")] = False,
 ) -> None:
     """Make shards of a recipe's corpora: normalised, filtered, windowed, encoded."""
     from turia.config import Recipe
@@ -258,6 +304,14 @@ def prepare(
     from turia.corpus.report import Progress
     from turia.typed import load_toml
 
+    spread = None
+    if ray:
+        _needs("ray")
+        from turia.corpus.on_ray import on_ray
+        from turia.server.on_ray import DATA_STORE, begin_ray
+
+        begin_ray(DATA_STORE)
+        spread = on_ray
     with Display("prepare") as display:
 
         def show(progress: Progress) -> None:
@@ -266,7 +320,7 @@ def prepare(
             else:
                 display.update(progress.share(), f"{progress.stage} {progress.detail}")
 
-        report = make_shards(load_toml(Recipe, recipe), show, processes)
+        report = make_shards(load_toml(Recipe, recipe), show, processes, spread)
     for line in report.lines():
         print(line)
 

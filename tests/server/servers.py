@@ -18,13 +18,18 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
 class FakeServer:
     """A server process that can be killed and started again on the same port and the same data."""
 
     def __init__(self, data: Path, **given: Any) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = data / "server.log"
         self._options = {"port": self.port, "data": str(data)} | given

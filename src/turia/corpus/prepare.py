@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -38,7 +38,7 @@ from turia.config import Subwords as SubwordSettings
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
 from turia.corpus.documents import Document, read
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
-from turia.corpus.processes import in_processes, write_whole
+from turia.corpus.processes import Spread, in_processes, write_whole
 from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_report
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError, ResourceError
@@ -55,12 +55,17 @@ _SPLITS: tuple[Split, Split] = ("train", "dev")
 
 
 def prepare(
-    recipe: Recipe, progress: Callable[[Progress], None] | None = None, processes: int | None = None
+    recipe: Recipe,
+    progress: Callable[[Progress], None] | None = None,
+    processes: int | None = None,
+    spread: Spread | None = None,
 ) -> PrepareReport:
-    """Fills `recipe.data.folder`, or finds it filled. By default there is a process for each core."""
+    """Fills `recipe.data.folder`, or finds it filled. By default there is a process for each core; `spread` does the
+    work elsewhere."""
     tell = progress or (lambda _: None)
     with _machine_errors(recipe.data.folder), _alone_in(recipe.data.folder):
-        return _Preparation(recipe, tell, processes or os.cpu_count() or 1).run()
+        chosen = spread or partial(in_processes, processes=processes or os.cpu_count() or 1)
+        return _Preparation(recipe, tell, chosen).run()
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,10 @@ class _Chunk:
 class _Preparation:
     """One run of `prepare`; a method for each stage."""
 
-    def __init__(self, recipe: Recipe, tell: Callable[[Progress], None], processes: int) -> None:
+    def __init__(self, recipe: Recipe, tell: Callable[[Progress], None], spread: Spread) -> None:
         if not recipe.data.train:
             raise ConfigError("data.train is empty: expected at least one corpus")
-        self.recipe, self.tell, self.processes = recipe, tell, processes
+        self.recipe, self.tell, self.spread = recipe, tell, spread
         self.corpora: dict[Split, tuple[Corpus, ...]] = {"train": recipe.data.train, "dev": recipe.data.dev}
         self.languages = recipe.source_language, recipe.target_language
         self.folder = recipe.data.folder
@@ -124,7 +129,7 @@ class _Preparation:
                         yield _CleanTask(path, chunk.corpus, documents, self.languages, filters)
 
         pairs = 0
-        for done, pairs_read in enumerate(in_processes(_clean, tasks(), self.processes), start=1):
+        for done, pairs_read in enumerate(self.spread(_clean, tasks()), start=1):
             pairs += pairs_read
             self.step("clean", done, None, f"{pairs} pairs")
         write_whole(index, lambda path: path.write_text(json.dumps([asdict(chunk) for chunk in chunks])))
@@ -173,7 +178,7 @@ class _Preparation:
             for chunk, repeated in self.with_repeats(chunks)
             if not self.path(chunk, "npz").exists()
         ]
-        for done, _ in enumerate(in_processes(_encode, tasks, self.processes), start=1):
+        for done, _ in enumerate(self.spread(_encode, tasks), start=1):
             self.step("encode", done, len(tasks))
 
     def join(self, chunks: Sequence[_Chunk]) -> PrepareReport:

@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from turia.errors import ResourceError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+class Spread(Protocol):
+    """Does all tasks, somewhere, and gives their results in order."""
+
+    def __call__(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]: ...
 
 
 def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Iterator[Result]:

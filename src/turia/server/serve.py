@@ -20,10 +20,12 @@ from fastapi import FastAPI
 from turia.errors import InputError, ResourceError
 from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
+from turia.server.cluster import Cluster
 from turia.server.limits import Limits
 from turia.server.messages import MAX_BYTES
 from turia.server.session import Translators
 from turia.server.sqlite_store import SqliteStore
+from turia.server.store import Store
 
 SHORTEST_KEY = 16
 SEND_BUFFER = 64 * 1024
@@ -42,6 +44,8 @@ class Options:
     limits: Limits
     key_file: Path | None = None
     origins: tuple[str, ...] = ()
+    store: str | None = None
+    """A Redis that other servers use too, in place of a file in `data`."""
 
 
 def data_folder() -> Path:
@@ -70,8 +74,8 @@ def serve(translators: Translators, options: Options) -> None:
     if not keys and not is_loopback(options.host):
         raise InputError(f"{options.host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
     listening = listen(options.host, options.port)
-    store = SqliteStore(options.data / "sessions.sqlite")
-    app = make_app(translators, store, options.limits, Access(Keys(keys), options.origins))
+    store, cluster = open_store(options)
+    app = make_app(translators, store, options.limits, Access(Keys(keys), options.origins), cluster)
     config = uvicorn.Config(
         app,
         ws_max_size=MAX_BYTES,
@@ -89,6 +93,18 @@ def serve(translators: Translators, options: Options) -> None:
     name = f"[{options.host}]" if ":" in options.host else options.host
     print(f"Turia is at http://{name}:{port}  (Ctrl-C ends it)", flush=True)
     _Server(config, app).run(sockets=[listening])
+
+
+def open_store(options: Options) -> tuple[Store, Cluster | None]:
+    """The sessions, and the other servers that have them too."""
+    if options.store is None:
+        return SqliteStore(options.data / "sessions.sqlite", ticket_seconds=options.limits.ticket), None
+    # A plain install has no redis.
+    from turia.server.redis_cluster import RedisCluster
+    from turia.server.redis_store import RedisStore
+
+    store = RedisStore(options.store, keep=options.limits.keep, ticket_seconds=options.limits.ticket)
+    return store, RedisCluster(store.client)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,221 @@
+"""`turia serve --ray`: the same app, many times, on Ray Serve.
+
+A replica is a whole server on one core (or GPU): app, sockets, and the thread that translates. Ray's proxies, one on
+each node, take connections and hand each to a replica with few; all replicas share one Redis. A replica, or its node,
+may die at any moment: its speakers come back through a proxy, another replica claims their sessions, and goes on.
+
+Rules: replicas are begun and ended by how many streams are open (`wanted_replicas`). A replica that Ray takes away is
+no longer asked for its health; it notices, says going-away to all its connections, and ends when they have gone.
+`examples/serve.yaml` is this for `serve deploy`; `build` reads its `args`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from fastapi import FastAPI
+from ray import serve
+from ray.serve import Application
+from ray.serve.config import AutoscalingConfig, AutoscalingContext, AutoscalingPolicy, HTTPOptions
+
+from turia.errors import InputError
+from turia.server.access import Keys, is_loopback
+from turia.server.app import Access, make_app
+from turia.server.limits import Limits
+from turia.server.redis_cluster import RedisCluster
+from turia.server.redis_store import RedisStore
+from turia.server.serve import listen, read_keys
+from turia.server.session import Translators
+from turia.server.store import JOURNAL
+from turia.typed import from_dict
+
+APP = "turia"
+HEALTH_SECONDS = 2.0
+UNASKED_SECONDS = 3 * HEALTH_SECONDS
+"""A replica that was not asked for its health for so long is to go."""
+GRACE_SECONDS = 60.0
+"""From then on until Ray kills it."""
+SHARE = 0.7
+"""Of their capacity that replicas have in use: the rest is for those who come while another replica starts."""
+OBJECT_STORE, DATA_STORE = 80 * 2**20, 400 * 2**20
+"""Bytes for Ray's objects: a server keeps none, and Ray does not take less; corpora pass through."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What is deployed: the `args` of a Serve config file."""
+
+    store: str
+    """The Redis of all replicas: redis://HOST:PORT/0."""
+    models: tuple[str, ...] = ()
+    """Names or folders, the same on every node; all that came with the package if there are none."""
+    streams: int = Limits.streams
+    """Streams of a replica, as measured by benchmarks/server_load.py on one core."""
+    audience: int = 50
+    """Viewers of a stream, in the mean."""
+    least: int = 1
+    most: int = 1
+    """Replicas."""
+    cores: float = 1.0
+    gpus: float = 0.0
+    key_file: Path | None = None
+    """API keys, one a line; the same file on every node."""
+    origins: tuple[str, ...] = ()
+    journal: int = JOURNAL
+    """Events of a session that Redis keeps."""
+    limits: Limits = field(default_factory=Limits)
+    """All other limits."""
+
+    def all_limits(self) -> Limits:
+        sockets = self.streams * (1 + self.audience)
+        return replace(self.limits, streams=self.streams, streams_a_key=self.streams, sockets=sockets)
+
+
+Load = Callable[[tuple[str, ...]], Translators]
+
+
+def load_models(models: tuple[str, ...]) -> Translators:
+    """The translators of a replica."""
+    from turia.engine.translator import Translator, packaged_models
+
+    loaded = [Translator.load(name) for name in models or packaged_models() or ("de-en",)]
+    return {translator.model.name: translator for translator in loaded}
+
+
+@serve.ingress()
+class Replica:
+    """One server among many."""
+
+    def __init__(self, deployed: Deployed, load: Load) -> None:
+        self._deployed = deployed
+        self._translators = load(deployed.models)
+        self._asked = time.monotonic()
+        self._watching: asyncio.Task[None] | None = None
+        self._drains = False
+        self._app: FastAPI
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        """Called by Serve once the constructor is done."""
+        deployed, limits = self._deployed, self._deployed.all_limits()
+        store = RedisStore(deployed.store, journal=deployed.journal, keep=limits.keep, ticket_seconds=limits.ticket)
+        access = Access(Keys(read_keys(deployed.key_file)), deployed.origins)
+        self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client))
+        return self._app
+
+    async def check_health(self) -> None:
+        """Asked by Serve every few seconds, for as long as the replica is wanted."""
+        self._asked = time.monotonic()
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        if self._drains:
+            # It took silence for a farewell. It takes no more streams: another replica must.
+            raise RuntimeError("this replica has said farewell")
+
+    def record_autoscaling_stats(self) -> dict[str, float]:
+        """For `wanted_replicas`."""
+        return {"streams": self._app.state.hub.member("").streams, "capacity": self._deployed.streams}
+
+    async def _watch(self) -> None:
+        """Until the replica is to go; then everybody is sent to another."""
+        while True:
+            await asyncio.sleep(HEALTH_SECONDS / 2)
+            if time.monotonic() - self._asked < UNASKED_SECONDS:
+                continue
+            # Perhaps it is Serve's controller that died: then we go on, and a new one will ask.
+            before = self._asked
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(asyncio.to_thread(serve.status), 2 * HEALTH_SECONDS)
+                if self._asked == before:
+                    self._drains = True
+                    await self._app.state.hub.drain()
+                    return
+
+
+def wanted_replicas(ctx: AutoscalingContext) -> tuple[int | float, dict[str, Any]]:
+    """Replicas for the streams that are open, with room for those to come."""
+    told = ctx.aggregated_metrics or {}
+    streams, capacities = told.get("streams", {}), told.get("capacity", {})
+    if not capacities:
+        return ctx.target_num_replicas, {}
+    return replicas_for(sum(streams.values()), max(capacities.values())), {}
+
+
+def replicas_for(streams: float, capacity: float) -> int:
+    """So many that the streams use `SHARE` of them."""
+    return max(1, math.ceil(streams / (SHARE * capacity) - 1e-9))
+
+
+def application(deployed: Deployed, load: Load = load_models) -> Application:
+    """The Serve application."""
+    limits = deployed.all_limits()
+    # The types of Ray see a decorator alone.
+    deployment: Any = serve.deployment(
+        Replica,
+        name="replica",
+        # Every connection is a request that goes on; the hub refuses before Serve would let anybody wait.
+        max_ongoing_requests=limits.sockets + deployed.streams,
+        autoscaling_config=AutoscalingConfig(
+            min_replicas=deployed.least,
+            initial_replicas=deployed.least,
+            max_replicas=max(deployed.least, deployed.most),
+            policy=AutoscalingPolicy(policy_function=wanted_replicas),
+            upscale_delay_s=5.0,
+            downscale_delay_s=300.0,
+            metrics_interval_s=2.0,
+            look_back_period_s=10.0,
+        ),
+        health_check_period_s=HEALTH_SECONDS,
+        graceful_shutdown_timeout_s=GRACE_SECONDS,
+        graceful_shutdown_wait_loop_s=1.0,
+        ray_actor_options={"num_cpus": deployed.cores, "num_gpus": deployed.gpus},
+    )
+    bound: Application = deployment.bind(deployed, load)
+    return bound
+
+
+def build(args: dict[str, Any]) -> Application:
+    """For a Serve config file: `import_path: turia.server.on_ray:build`."""
+    return application(from_dict(Deployed, args))
+
+
+def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
+    """Deploys on the cluster of RAY_ADDRESS, or else on this machine; serves until told to stop."""
+    if not read_keys(deployed.key_file) and not is_loopback(host):
+        raise InputError(f"{host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    RedisStore(deployed.store).close()
+    with listen(host, port) as probe:
+        port = probe.getsockname()[1]
+    begin_ray()
+    try:
+        serve.start(proxy_location="EveryNode", http_options=HTTPOptions(host=host, port=port))
+        serve.run(application(deployed), name=APP, route_prefix="/")
+        print(f"Turia is at http://{host}:{port}  (Ctrl-C ends it)", flush=True)
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        stop.wait()
+        serve.delete(APP)
+        if "RAY_ADDRESS" not in os.environ:
+            serve.shutdown()
+    finally:
+        ray.shutdown()
+
+
+def begin_ray(object_store: int = OBJECT_STORE) -> None:
+    """Joins the cluster of RAY_ADDRESS, or begins one on this machine, which sends nothing to anybody."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "RAY_ADDRESS" in os.environ:
+        ray.init(log_to_driver=False)
+    else:
+        ray.init(address="local", include_dashboard=False, object_store_memory=object_store, log_to_driver=False)

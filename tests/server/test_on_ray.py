@@ -1,0 +1,151 @@
+"""Two Ray nodes on this machine: streams outlive the death of one, and replicas know of each other."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks.server_faults import check, collect, speech
+from tests.rays import Nodes, ray_nodes
+from tests.server.fakes import fake_translators
+from tests.server.redises import RedisServer, skip_without_redis
+from tests.server.servers import free_port
+from turia.client import BusyError, Follower, Speaker
+from turia.server.session import Translators
+
+pytest.importorskip("ray", reason="the ray extra is not installed")
+
+
+def load_fakes(models: tuple[str, ...]) -> Translators:
+    return fake_translators()
+
+
+@dataclass(frozen=True)
+class Served:
+    """Two nodes with a replica on each, all taking connections at the first one."""
+
+    nodes: Nodes
+    url: str
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def wait_for_replicas(self, count: int) -> None:
+        while f'"replicas":{count},' not in self.get("/readyz")[1]:
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    skip_without_redis()
+    from ray import serve
+
+    from turia.server.on_ray import Deployed, application
+
+    with RedisServer(tmp_path_factory.mktemp("redis")) as redis, ray_nodes(2) as nodes:
+        port = free_port()
+        serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
+        deployed = Deployed(redis.url, streams=8, least=2, most=2)
+        serve.run(application(deployed, load_fakes), name="turia", route_prefix="/")
+        served = Served(nodes, f"http://127.0.0.1:{port}")
+        served.wait_for_replicas(2)
+        yield served
+        serve.shutdown()
+
+
+def test_the_cluster_is_ready_and_serves_the_page(running: Served) -> None:
+    status, text = running.get("/readyz")
+    assert (status, '"capacity":16' in text) == (200, True)
+    assert "<title>" in running.get("/")[1]
+
+
+def test_past_the_capacity_of_all_replicas_streams_are_refused_politely(running: Served) -> None:
+    async def fill() -> None:
+        speakers = [Speaker(running.url, k=2) for _ in range(16)]
+        for speaker in speakers:
+            await speaker.__aenter__()
+        while not all(speaker.connected for speaker in speakers):
+            await asyncio.sleep(0.05)
+        while '"streams":16' not in await asyncio.to_thread(lambda: running.get("/readyz")[1]):
+            await asyncio.sleep(0.1)
+        request = urllib.request.Request(
+            f"{running.url}/api/sessions", b"{}", {"Content-Type": "application/json"}, method="POST"
+        )
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await asyncio.to_thread(urllib.request.urlopen, request, None, 30)
+        with refused.value as answer:
+            assert (answer.code, answer.headers["Retry-After"]) == (503, "5")
+        with pytest.raises(BusyError):
+            async with Speaker(running.url, k=2):
+                pass
+        for speaker in speakers:
+            await speaker.say("ka.")
+            await speaker.end()
+            check(await collect(speaker), ["ka."])
+            await speaker.__aexit__(None, None, None)
+
+    asyncio.run(fill())
+
+
+def test_streams_outlive_the_death_of_a_node(running: Served) -> None:
+    """8 streams and 8 viewers; one of two nodes dies; every stream has the text that it would have had."""
+    speeches = [speech(60, seed) for seed in range(8)]
+    killed = asyncio.Event()
+
+    async def talk(words: list[str]) -> int:
+        async with Speaker(running.url, k=3) as speaker, Follower(running.url, speaker.session) as follower:
+            collecting = asyncio.create_task(collect(follower))
+            for index, word in enumerate(words):
+                await speaker.say(word)
+                await asyncio.sleep(0.02)
+                if index == 25:
+                    ready.release()
+                    await killed.wait()
+            await speaker.end()
+            mine = await collect(speaker)
+            check(mine, words)
+            assert await collecting == mine
+            return speaker.connections
+
+    async def all_at_once() -> list[int]:
+        talks = [asyncio.create_task(talk(words)) for words in speeches]
+        for _ in talks:
+            await ready.acquire()
+        # Words go on while the node dies.
+        asyncio.get_running_loop().call_later(0.1, killed.set)
+        await asyncio.to_thread(running.nodes.kill, running.nodes.others[0])
+        return await asyncio.gather(*talks)
+
+    ready = asyncio.Semaphore(0)
+    connections = asyncio.run(all_at_once())
+    assert max(connections) > 1, "no stream was on the node that died"
+    assert min(connections) >= 1
+
+
+def test_metrics_are_sums_that_survive_a_node(running: Served) -> None:
+    """After the tests above: all words of all replicas, also of the one that died."""
+
+    def source_words() -> float:
+        found = re.search(r"^turia_source_words_total (\S+)$", running.get("/metrics")[1], re.MULTILINE)
+        assert found is not None
+        return float(found[1])
+
+    # What the dead replica counted in its last second is lost.
+    total = 16 + 8 * 60
+    until = time.monotonic() + 10
+    while source_words() < total * 0.7 and time.monotonic() < until:
+        time.sleep(0.5)
+    assert total * 0.7 <= source_words() <= total
+    assert "turia_replicas 1.0" in running.get("/metrics")[1]
