@@ -274,8 +274,8 @@ def _batches() -> st.SearchStrategy[list[tuple[Any, Sequence[tuple[int, int, str
         st.sampled_from(VALID) | st.just(SECOND_HELLO) | near_messages | st.text(max_size=30) | st.binary(max_size=30),
         st.just(()) | st.lists(edit, max_size=3),
     )
-    # After a refusal there is another connection: more than a third of them would be a test of handshakes.
-    return st.lists(valid | valid | other, min_size=MESSAGES_A_BATCH, max_size=MESSAGES_A_BATCH)
+    # After a refusal there is another connection: with more of them it would be a test of handshakes.
+    return st.lists(valid | valid | valid | other, min_size=MESSAGES_A_BATCH, max_size=MESSAGES_A_BATCH)
 
 
 class _Fuzzer:
@@ -313,11 +313,13 @@ class _Fuzzer:
                 return
             # Answered only when all before it has been dealt with.
             self._socket.send('{"type":"ping"}')
-            while '"pong"' not in (answer := str(self._socket.recv(timeout=60))):
-                if '"type":"end"' in answer:
-                    self._begun = None
-        except ConnectionClosed:
+            while '"pong"' not in str(self._socket.recv(timeout=60)):
+                pass
+        except ConnectionClosed as closing:
             self.closed += 1
+            if closing.rcvd is not None and closing.rcvd.code == 1000:
+                # Nothing was wrong but that the session has ended.
+                self._begun = None
             self._socket = self._connect()
 
 

@@ -2,8 +2,12 @@
 
 Starts `turia serve` and speaks to it with more and more streams, each at 2.5 words a second, until the delay beyond the
 policy (from the arrival of a word until what it caused is stored and on its way) is over 500 ms for more than 5 % of
-the messages. Prints a line for each number of streams, and last the greatest number that held. The speakers take time
-of the same processors; the server needs both cores for itself to show what it can.
+the messages. Prints a line for each number of streams, and the greatest number that held.
+
+Then a server as users start it, with the capacity that it has measured for itself: all its streams are taken, others
+knock all the time and must be refused, and those inside must keep their pace.
+
+The speakers take time of the same processors; the server needs both cores for itself to show what it can.
 """
 
 from __future__ import annotations
@@ -17,13 +21,15 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from turia.client import Speaker
+from turia.client import BusyError, Speaker
+from turia.server.capacity import WORDS_A_SECOND
 
-WORDS_A_SECOND = 2.5
 MOST_SECONDS = 0.5
 SHARE = 0.95
 SAMPLE = Path(__file__).parents[1] / "src/turia/server/static/sample.de.txt"
@@ -75,6 +81,51 @@ async def held(url: str, words: list[str], streams: int, seconds: float) -> bool
     return share >= SHARE
 
 
+async def besieged(url: str, words: list[str], streams: int, seconds: float) -> bool:
+    """All streams are taken, and somebody knocks ten times a second."""
+    refused = 0
+
+    async def knock() -> None:
+        nonlocal refused
+        while True:
+            await asyncio.sleep(0.1)
+            try:
+                async with Speaker(url, punctuation=True):
+                    raise AssertionError("a stream was taken past the capacity")
+            except BusyError:
+                refused += 1
+
+    speaking = asyncio.create_task(held(url, words, streams, seconds))
+    await asyncio.sleep(2)
+    knocking = asyncio.create_task(knock())
+    done, _ = await asyncio.wait(
+        [speaking, asyncio.create_task(asyncio.sleep(seconds - 3)), knocking], return_when="FIRST_COMPLETED"
+    )
+    assert knocking not in done, knocking.exception()
+    knocking.cancel()
+    kept = await speaking
+    print(f"{refused} more were refused meanwhile", flush=True)
+    return kept
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[tuple[str, str]]:
+    """A server's address and what it said before."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "turia", "serve", "--port", "0", "--data", folder, *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            said = ""
+            while "http://" not in (line := server.stdout.readline()):
+                assert line, "the server ended"
+                said += line
+            url = line.split()[3]
+            while not ready(url):
+                time.sleep(0.1)
+            yield url, said
+            server.terminate()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="How many streams a server holds.")
     parser.add_argument("--model", required=True)
@@ -83,19 +134,17 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=256)
     options = parser.parse_args()
     words = options.speech.read_text(encoding="utf-8").split()
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "turia", "serve", "--model", options.model, "--port", "0", "--data", folder]
-        command += ["--streams", str(options.most)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            url = server.stdout.readline().split()[3]
-            while not ready(url):
-                time.sleep(0.1)
-            best, streams = 0, 1
-            while streams <= options.most and asyncio.run(held(url, words, streams, options.seconds)):
-                best, streams = streams, max(streams + 1, round(streams * 1.5))
-            server.terminate()
+    with serving("--model", options.model, "--streams", str(options.most)) as (url, _):
+        best, streams = 0, 1
+        while streams <= options.most and asyncio.run(held(url, words, streams, options.seconds)):
+            best, streams = streams, max(streams + 1, round(streams * 1.5))
     print(f"{best} streams held; {platform.machine()}, {date.today()}")
+    with serving("--model", options.model) as (url, said):
+        print(said.strip(), flush=True)
+        found = re.search(r"(\d+) streams", said)
+        assert found is not None
+        kept = asyncio.run(besieged(url, words, int(found[1]), options.seconds))
+    print("and they kept their pace" if kept else "and they did NOT keep their pace")
 
 
 def ready(url: str) -> bool:
