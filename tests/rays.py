@@ -35,9 +35,11 @@ def ray_nodes(count: int) -> Iterator[Nodes]:
     import ray
     from ray.cluster_utils import Cluster
 
+    from turia.server.on_ray import SETTINGS
+
     os.environ |= {
         "PYTHONPATH": str(ROOT),
-        "RAY_USAGE_STATS_ENABLED": "0",
+        **SETTINGS,
         "RAY_agent_register_timeout_ms": "120000",
     }
     cluster = Cluster(initialize_head=True, head_node_args=_node())

@@ -1,4 +1,5 @@
-"""Two Ray nodes on this machine: streams outlive the death of one, and replicas know of each other."""
+"""Two Ray nodes on this machine: the same shards as without them, streams that outlive the death of one, and replicas
+that know of each other. One cluster for all tests, which come in this order: the last but one kills a node."""
 
 from __future__ import annotations
 
@@ -8,16 +9,20 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.server_faults import check, collect, speech
+from tests.corpus.test_prepare import fingerprint
 from tests.rays import Nodes, ray_nodes
 from tests.server.fakes import fake_translators
 from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.servers import free_port
+from tests.training.toy import toy_recipe
 from turia.client import BusyError, Follower, Speaker
+from turia.corpus.prepare import prepare
 from turia.server.session import Translators
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
@@ -42,27 +47,52 @@ class Served:
             with error:
                 return error.code, error.read().decode()
 
-    def wait_for_replicas(self, count: int) -> None:
-        while f'"replicas":{count},' not in self.get("/readyz")[1]:
+    def wait_for(self, key: str, count: int) -> None:
+        """Until all replicas together have so many, by their announcements."""
+        while f'"{key}":{count},' not in self.get("/readyz")[1]:
             time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def nodes() -> Iterator[Nodes]:
+    with ray_nodes(2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def running(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     skip_without_redis()
     from ray import serve
 
     from turia.server.on_ray import Deployed, application
 
-    with RedisServer(tmp_path_factory.mktemp("redis")) as redis, ray_nodes(2) as nodes:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as redis:
         port = free_port()
         serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
         deployed = Deployed(redis.url, streams=8, least=2, most=2)
         serve.run(application(deployed, load_fakes), name="turia", route_prefix="/")
         served = Served(nodes, f"http://127.0.0.1:{port}")
-        served.wait_for_replicas(2)
+        served.wait_for("replicas", 2)
         yield served
         serve.shutdown()
+
+
+def test_shards_have_the_bytes_of_a_local_preparation(nodes: Nodes, tmp_path: Path) -> None:
+    from turia.corpus.on_ray import on_ray
+
+    local = toy_recipe(tmp_path / "local")
+    spread = replace(local, data=replace(local.data, folder=tmp_path / "spread"))
+    report = prepare(spread, spread=on_ray)
+    assert report.train.sentences > 0
+    assert fingerprint(tmp_path / "spread") == fingerprint(local.data.folder)
+
+
+def test_an_error_of_the_work_is_raised_where_it_was_asked_for(nodes: Nodes) -> None:
+    from turia.corpus.on_ray import on_ray
+
+    assert list(on_ray(int, ["1", "2"])) == [1, 2]
+    with pytest.raises(ValueError, match="drei"):
+        list(on_ray(int, ["1", "drei"]))
 
 
 def test_the_cluster_is_ready_and_serves_the_page(running: Served) -> None:
@@ -78,8 +108,7 @@ def test_past_the_capacity_of_all_replicas_streams_are_refused_politely(running:
             await speaker.__aenter__()
         while not all(speaker.connected for speaker in speakers):
             await asyncio.sleep(0.05)
-        while '"streams":16' not in await asyncio.to_thread(lambda: running.get("/readyz")[1]):
-            await asyncio.sleep(0.1)
+        await asyncio.to_thread(running.wait_for, "streams", 16)
         request = urllib.request.Request(
             f"{running.url}/api/sessions", b"{}", {"Content-Type": "application/json"}, method="POST"
         )
@@ -101,8 +130,9 @@ def test_past_the_capacity_of_all_replicas_streams_are_refused_politely(running:
 
 def test_streams_outlive_the_death_of_a_node(running: Served) -> None:
     """8 streams and 8 viewers; one of two nodes dies; every stream has the text that it would have had."""
+    running.wait_for("streams", 0)
     speeches = [speech(60, seed) for seed in range(8)]
-    killed = asyncio.Event()
+    begun, dead = asyncio.Event(), asyncio.Event()
 
     async def talk(words: list[str]) -> int:
         async with Speaker(running.url, k=3) as speaker, Follower(running.url, speaker.session) as follower:
@@ -112,7 +142,9 @@ def test_streams_outlive_the_death_of_a_node(running: Served) -> None:
                 await asyncio.sleep(0.02)
                 if index == 25:
                     ready.release()
-                    await killed.wait()
+                    await begun.wait()
+                if index == 40:
+                    await dead.wait()
             await speaker.end()
             mine = await collect(speaker)
             check(mine, words)
@@ -120,13 +152,17 @@ def test_streams_outlive_the_death_of_a_node(running: Served) -> None:
             return speaker.connections
 
     async def all_at_once() -> list[int]:
-        talks = [asyncio.create_task(talk(words)) for words in speeches]
-        for _ in talks:
-            await ready.acquire()
-        # Words go on while the node dies.
-        asyncio.get_running_loop().call_later(0.1, killed.set)
-        await asyncio.to_thread(running.nodes.kill, running.nodes.others[0])
-        return await asyncio.gather(*talks)
+        # A talk that fails ends the test.
+        async with asyncio.TaskGroup() as group:
+            talks = [group.create_task(talk(words)) for words in speeches]
+            for _ in talks:
+                await ready.acquire()
+            # Some words come while the node dies, others when it is dead.
+            begun.set()
+            await asyncio.to_thread(running.nodes.kill, running.nodes.others[0])
+            await asyncio.to_thread(running.wait_for, "replicas", 1)
+            dead.set()
+        return [talked.result() for talked in talks]
 
     ready = asyncio.Semaphore(0)
     connections = asyncio.run(all_at_once())

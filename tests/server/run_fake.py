@@ -1,6 +1,6 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
-OPTIONS is JSON: port, data, and whatever limits are to be other than usual.
+OPTIONS is JSON: port, data, perhaps store (a Redis), and whatever limits are to be other than usual.
 """
 
 from __future__ import annotations
@@ -19,4 +19,5 @@ if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     limits = Limits(**given.get("limits", {}))
     key_file = Path(given["key_file"]) if "key_file" in given else None
-    serve(fake_translators(), Options("127.0.0.1", given["port"], Path(given["data"]), limits, key_file))
+    options = Options("127.0.0.1", given["port"], Path(given["data"]), limits, key_file, store=given.get("store"))
+    serve(fake_translators(), options)

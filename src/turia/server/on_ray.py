@@ -41,6 +41,9 @@ from turia.server.store import JOURNAL
 from turia.typed import from_dict
 
 APP = "turia"
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0"}
+"""Environment of Ray: it tells nobody, and a proxy hands connections to all replicas, not first to those of its own
+node. On a cluster, `ray start` must have it."""
 HEALTH_SECONDS = 2.0
 UNASKED_SECONDS = 3 * HEALTH_SECONDS
 """A replica that was not asked for its health for so long is to go."""
@@ -214,7 +217,7 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
 
 def begin_ray(object_store: int = OBJECT_STORE) -> None:
     """Joins the cluster of RAY_ADDRESS, or begins one on this machine, which sends nothing to anybody."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ |= SETTINGS
     if "RAY_ADDRESS" in os.environ:
         ray.init(log_to_driver=False)
     else:

@@ -1,0 +1,139 @@
+"""Two servers on one Redis: sessions go from one to the other; and what becomes of streams while Redis is away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks.server_faults import check, collect, speech
+from tests.server.redises import RedisServer
+from tests.server.servers import FakeServer
+from turia.client import Follower, Speaker
+
+
+@dataclass(frozen=True)
+class Pair:
+    first: FakeServer
+    second: FakeServer
+
+
+@pytest.fixture(scope="module")
+def pair(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    folders = [tmp_path_factory.mktemp(name) for name in ("first", "second")]
+    first, second = (FakeServer(folder, store=redis_server.url) for folder in folders)
+    with first, second:
+        yield Pair(first, second)
+
+
+async def until_replicas(server: FakeServer, count: int) -> None:
+    while f'"replicas":{count},' not in (await asyncio.to_thread(server.get, "/readyz"))[1]:
+        await asyncio.sleep(0.1)
+
+
+def test_a_session_moves_between_servers_and_a_viewer_elsewhere_sees_all_of_it(pair: Pair) -> None:
+    words = speech(60, seed=1)
+
+    async def talk() -> None:
+        await until_replicas(pair.first, 2)
+        async with Speaker(pair.first.url, k=2) as speaker, Follower(pair.second.url, speaker.session) as follower:
+            collecting = asyncio.create_task(collect(follower))
+            for index, word in enumerate(words):
+                if index % 15 == 14:
+                    # To the other server, and back: what a server has in memory from an earlier visit must not count.
+                    speaker.url = pair.second.url if speaker.url == pair.first.url else pair.first.url
+                    while not speaker.connected:
+                        await asyncio.sleep(0.02)
+                    speaker.drop()
+                await speaker.say(word)
+                await asyncio.sleep(0.01)
+            await speaker.end()
+            mine = await collect(speaker)
+            check(mine, words)
+            assert await collecting == mine
+            assert speaker.connections >= 4
+
+    asyncio.run(talk())
+    assert pair.first.faults() == pair.second.faults() == []
+
+
+def test_a_killed_servers_sessions_go_on_at_the_other(pair: Pair) -> None:
+    words = speech(50, seed=2)
+
+    async def talk() -> None:
+        async with Speaker(pair.first.url, k=3) as speaker, Follower(pair.second.url, speaker.session) as follower:
+            collecting = asyncio.create_task(collect(follower))
+            await speaker.say(*words[:25])
+            while not speaker.connected:
+                await asyncio.sleep(0.02)
+            await asyncio.to_thread(pair.first.kill)
+            speaker.url = pair.second.url
+            await speaker.say(*words[25:])
+            await speaker.end()
+            mine = await collect(speaker)
+            check(mine, words)
+            assert await collecting == mine
+
+    asyncio.run(talk())
+    asyncio.run(until_replicas(pair.second, 1))
+    pair.first.start()
+    assert pair.second.faults() == []
+
+
+def test_streams_wait_for_a_redis_that_is_killed_or_slow_and_new_ones_are_refused(
+    pair: Pair, redis_server: RedisServer
+) -> None:
+    words = speech(60, seed=3)
+
+    async def talk() -> None:
+        async with Speaker(pair.first.url, k=2) as speaker:
+            await speaker.say(*words[:20])
+            await asyncio.to_thread(redis_server.kill)
+            await speaker.say(*words[20:30])
+            status, answer = await asyncio.to_thread(pair.first.post, "/api/sessions")
+            assert (status, answer["code"]) == (503, "store")
+            assert (await asyncio.to_thread(pair.first.get, "/readyz"))[0] == 503
+            assert (await asyncio.to_thread(pair.first.get, "/livez"))[0] == 200
+            await asyncio.to_thread(redis_server.start)
+            await speaker.say(*words[30:40])
+            await asyncio.to_thread(redis_server.pause)
+            await speaker.say(*words[40:50])
+            await asyncio.sleep(1.0)
+            await asyncio.to_thread(redis_server.go_on)
+            await speaker.say(*words[50:])
+            await speaker.end()
+            check(await collect(speaker), words)
+
+    asyncio.run(talk())
+    assert pair.first.faults() == []
+
+
+def test_metrics_add_up(pair: Pair, redis_server: RedisServer) -> None:
+    words = speech(30, seed=4)
+
+    def source_words(server: FakeServer) -> float:
+        lines = server.get("/metrics")[1].splitlines()
+        (line,) = [line for line in lines if line.startswith("turia_source_words_total ")]
+        return float(line.split()[1])
+
+    async def talk(server: FakeServer) -> None:
+        async with Speaker(server.url, k=2) as speaker:
+            await speaker.say(*words)
+            await speaker.end()
+            check(await collect(speaker), words)
+
+    before = source_words(pair.first)
+    asyncio.run(talk(pair.first))
+    asyncio.run(talk(pair.second))
+    until = time.monotonic() + 60
+    while source_words(pair.second) < before + 60 and time.monotonic() < until:
+        time.sleep(0.2)
+    assert source_words(pair.first) == before + 60
+    text = pair.first.get("/metrics")[1]
+    assert "turia_replicas 2.0" in text
+    assert 'turia_delay_seconds_bucket{le="+Inf"}' in text
+    assert json.loads(pair.first.get("/readyz")[1])["capacity"] == 32
