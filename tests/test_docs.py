@@ -1,7 +1,7 @@
 """Pages of docs/ with commands to paste: each such block is run as it stands, in a folder that has what a reader has.
 
-A reader has the examples, and the model de-en, which came with Turia; where it did not, a folder of that name with a
-tiny model stands in for it.
+A reader has the examples, the model de-en, which came with Turia (where it did not, a folder of that name with a tiny
+model stands in for it), and what a page tells of: a Marian checkpoint is a tiny one with random weights.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import pytest
 
 from tests.interop.conftest import model_folder
 from tests.interop.scorers import install_scorers
+from tests.training.marian_checkpoint import write_checkpoint
 
 __all__ = ["model_folder"]
 
 ROOT = Path(__file__).parents[1]
 SCREEN = 64
 """Lines of a page that a reader sees at once, on a tall screen."""
-PAGES = ("asr", "logs", "rest", "simuleval", "subtitles")
+PAGES = ("asr", "hub", "logs", "marian", "rest", "simuleval", "subtitles")
 _BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -45,6 +46,8 @@ def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> No
         places.append(install_scorers().folder / "bin")
     if "curl " in block and shutil.which("curl") is None:
         pytest.skip("needs curl, which is not here")
+    if "opus-mt-de-en" in block:
+        write_checkpoint(reader / "opus-mt-de-en")
     path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
     command = ["bash", "-euo", "pipefail", "-c", block]
     environment = os.environ | {"PATH": path, "XDG_STATE_HOME": str(reader / "state")}

@@ -360,12 +360,39 @@ def export(
     segmenter: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An exported segmenter of the source language.")
     ] = None,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
+    ] = False,
+    licence: Annotated[
+        str, typer.Option("--license", help="With --hub: the model's, as the hub names it.")
+    ] = "unknown",
 ) -> None:
     """Make a model folder, which `turia translate` and `turia serve` load, from a trained run."""
-    from turia.training.export import export_run
+    from turia.interop.hub import copy_model, make_hub_folder
 
-    export_run(run, folder, precision, average, segmenter)
+    if not (hub and copy_model(str(run), folder)):
+        from turia.training.export import export_run
+
+        export_run(run, folder, precision, average, segmenter)
+    if hub:
+        make_hub_folder(folder, licence)
     print(folder)
+
+
+@app.command("import-marian")
+def import_marian(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A Marian checkpoint of Hugging Face.")],
+    run: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="The run folder to write; by default runs/NAME.")
+    ] = None,
+    source_language: Annotated[str | None, typer.Option(help="By default as DIR says.")] = None,
+    target_language: Annotated[str | None, typer.Option(help="By default as DIR says.")] = None,
+    gamma: Annotated[float, typer.Option(help="Target words per source word.")] = 1.0,
+) -> None:
+    """Make a run of a Marian (OPUS-MT) model: `turia export` makes it stream, `turia train` adapts it."""
+    from turia.training.marian import import_marian as read
+
+    print(read(folder, run or Path("runs") / folder.resolve().name, source_language, target_language, gamma))
 
 
 @app.command()

@@ -131,7 +131,9 @@ def cut_batches(
     return [*batches, ordered[begin:]] if begin < len(ordered) else batches
 
 
-def in_order(shards: Shards, windows: bool, batch_tokens: int, most: int = 0) -> Iterator[Batch]:
+def in_order(
+    shards: Shards, windows: bool, batch_tokens: int, most: int = 0, source_opening: bool = True
+) -> Iterator[Batch]:
     """All windows, or all single sentences, batched by length: for validation.
 
     `most` > 0 takes so many batches, evenly spaced: the first ones would be the shortest samples alone.
@@ -144,11 +146,11 @@ def in_order(shards: Shards, windows: bool, batch_tokens: int, most: int = 0) ->
     if 0 < most < len(batches):
         taken = [int((i + 0.5) * len(batches) / most) for i in range(most)]
     for i in taken:
-        yield assemble(shards, batches[i])
+        yield assemble(shards, batches[i], source_opening)
 
 
-def assemble(shards: Shards, samples: npt.NDArray[np.int64]) -> Batch:
-    """The batch of the given samples."""
+def assemble(shards: Shards, samples: npt.NDArray[np.int64], source_opening: bool = True) -> Batch:
+    """The batch of the given samples; `source_opening` if sources begin with a symbol."""
     sources: list[Window] = []
     targets: list[Window] = []
     rows: list[Rows] = []
@@ -156,7 +158,7 @@ def assemble(shards: Shards, samples: npt.NDArray[np.int64]) -> Batch:
         pairs = [shards.sentence(index) for index in range(first, first + count)]
         opens, closing = bool(flags & OPENS), closing_symbol(bool(flags & CLOSES))
         target = [pair[1] for pair in pairs]
-        sources.append(lay_out([pair[0] for pair in pairs], opens, closing))
+        sources.append(lay_out([pair[0] for pair in pairs], opens, closing, source_opening))
         targets.append(lay_out(target, opens, closing))
         rows.append(target_rows(target))
     return Batch(pad([w.ids for w in sources]), pad([w.ids for w in targets]), sources, rows)

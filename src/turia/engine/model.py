@@ -43,6 +43,10 @@ class Model:
     gamma: float
     history: int
     max_positions: int
+    source_opening: bool = True
+    """Whether a window of the source begins with a symbol."""
+    normalises: bool = True
+    """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
 
 
 def make_model(
@@ -56,6 +60,8 @@ def make_model(
     gamma: float,
     history: int,
     max_positions: int,
+    source_opening: bool = True,
+    normalises: bool = True,
 ) -> Model:
     """A model with its tables."""
     forbidden = forbidden_pieces(target_subwords)
@@ -70,6 +76,8 @@ def make_model(
         gamma,
         history,
         max_positions,
+        source_opening,
+        normalises,
     )
 
 

@@ -53,7 +53,7 @@ class Writer:
         self._decoded: DecoderState | None = None
         target_past = self.history.target_sentences()
         self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
-        self._past_positions = len(self.history.source_window(Growing(), None).ids)
+        self._past_positions = len(self._source_window(Growing(), None).ids)
 
     def write_word(self) -> Steps[str | None]:
         """The next word, or None where the sentence ends."""
@@ -64,7 +64,7 @@ class Writer:
         joiner = WordJoiner(self.model.target_subwords)
         words = [joiner.push(piece) for piece in pieces]
         # Bytes that spell no character leave a mark rather than an empty word.
-        return words[-1] or REPLACEMENT
+        return words[-1] or joiner.flush() or REPLACEMENT
 
     def has_room(self) -> bool:
         """Whether another word fits into the model's positions."""
@@ -72,11 +72,18 @@ class Writer:
 
     # --- the model ----------------------------------------------------------------------------------------------
 
+    def _source_window(self, current: Growing, closing: int | None) -> Window:
+        return self.history.source_window(current, closing, self.model.source_opening)
+
+    def _recomputes(self) -> bool:
+        # Where a word's end shows in what follows it, the row that shows it must look again when more has been read.
+        return self.settings.recompute or self.model.target_subwords.space_first
+
     def _encode(self) -> Steps[EncoderState]:
         """Encoder states of all that has been read."""
         read = self._past_positions + len(self.source.ids) + (self.closing is not None)
         if self._encoded is None or self._encoded.length < read:
-            self._encoded = yield from self._encode_window(self.history.source_window(self.source, self.closing))
+            self._encoded = yield from self._encode_window(self._source_window(self.source, self.closing))
         return self._encoded
 
     def _encode_window(self, window: Window) -> Steps[EncoderState]:
@@ -96,12 +103,12 @@ class Writer:
 
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
-        if self._decoded is None and self.target.ids and not self.settings.recompute:
+        if self._decoded is None and self.target.ids and not self._recomputes():
             yield from self._replay()
         memory = yield from self._encode()
         now = memory.length
         written = [*self.target.ids, *word_begun]
-        if self.settings.recompute:
+        if self._recomputes():
             ids = np.append(self._prefix, written).astype(np.int64)
             ((state, logits),) = yield [DecodeRequest(None, memory, ids, np.full(len(ids), now))]
         else:
@@ -141,7 +148,7 @@ class Writer:
         """The source window when it had so many positions; its sentence was not closed then."""
         own = positions - self._past_positions
         words = int(np.searchsorted(np.cumsum(self.source.pieces), own, side="right"))
-        return self.history.source_window(Growing(self.source.ids[:own], self.source.pieces[:words]), None)
+        return self._source_window(Growing(self.source.ids[:own], self.source.pieces[:words]), None)
 
     def _row_limits(self, written: list[int], first: int, now: int) -> Ints:
         """What the rows see that predict the written pieces from `first` on, and the next one."""
@@ -157,17 +164,21 @@ class Writer:
         settings = self.settings
         if self.model.anchor == "window":
             return np.minimum(1 + settings.k + np.arange(len(rows.word)), read)
-        window = self.history.source_window(Growing(), None)
+        window = self._source_window(Growing(), None)
         return cross_limit(window, rows, settings.k, settings.gamma, "sentence", settings.rounding)
 
     # --- greedy -------------------------------------------------------------------------------------------------
 
     def _greedy(self) -> Steps[list[int]]:
         """The pieces of the best next word, one after the other (Eq. 1); none where the sentence ends."""
+        subwords = self.model.target_subwords
         pieces: list[int] = []
-        while not pieces or not self.model.target_subwords.ends_word[pieces[-1]]:
+        while not pieces or not subwords.ends_word[pieces[-1]]:
             _, logits, now = yield from self._scores(pieces)
             piece = int(np.where(self._forbidden(pieces), -np.inf, logits).argmax())
+            if pieces and (piece in CLOSING_IDS or subwords.starts_word[piece]):
+                # Only with the space first: the word is over, and what shows it is predicted again in its time.
+                break
             if piece in CLOSING_IDS:
                 return []
             pieces.append(piece)
@@ -178,7 +189,8 @@ class Writer:
         """Pieces that may not follow `word_begun`."""
         tables = self.model.forbidden
         if len(word_begun) >= LONGEST_WORD - 1:
-            return ~self.model.target_subwords.ends_word
+            subwords = self.model.target_subwords
+            return ~(subwords.starts_word if subwords.space_first else subwords.ends_word)
         if word_begun:
             return tables.in_word
         return tables.word_start if self.closing is None else tables.word_start_or_end

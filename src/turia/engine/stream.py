@@ -22,7 +22,7 @@ from turia.policy.waitk import may_write
 from turia.segmenter.online import Reason, Segmenter, Visible
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.layout import closing_symbol
-from turia.text.normalise import normalise_word
+from turia.text.normalise import clean_word, normalise_word
 
 STATE_VERSION = 1
 LONGEST_INPUT = 200
@@ -196,7 +196,8 @@ class Stream:
 
     def _pieces(self, word: str, records: list[Record]) -> tuple[int, ...]:
         """The pieces of a source word; none if it normalises to nothing."""
-        normal = normalise_word(word[:LONGEST_INPUT])
+        given = word[:LONGEST_INPUT]
+        normal = normalise_word(given) if self.model.normalises else clean_word(given)
         pieces = self.model.source_subwords.encode_word(normal) if normal else ()
         if len(word) > LONGEST_INPUT or len(pieces) > PIECES_A_WORD:
             self.replaced += 1

@@ -11,7 +11,7 @@ from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import ModelConfig, load_folder
+from turia.runtime.folder import AS_GIVEN, ModelConfig, load_folder
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter
@@ -59,6 +59,8 @@ class Translator:
             gamma=config.gamma,
             history=config.history,
             max_positions=shape.max_positions,
+            source_opening=not shape.marian,
+            normalises=config.normalisation != AS_GIVEN,
         )
         return cls(folder.path, config, loaded)
 
@@ -82,6 +84,10 @@ class Translator:
         `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
         looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours.
         """
+        if beam > 1 and self.model.target_subwords.space_first:
+            raise ModelError(
+                f"{self.folder}: with this model's subwords only greedy search (beam 1) can tell words apart"
+            )
         settings = Settings(
             k=k,
             gamma=self.model.gamma if gamma is None else gamma,

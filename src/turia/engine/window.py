@@ -70,9 +70,10 @@ class History:
         sides = (sum(len(pair.ids) + 1 for pair in side[start:]) for side in (self.source, self.target))
         return 1 + max(sides)
 
-    def source_window(self, current: Growing, closing: int | None) -> Window:
+    def source_window(self, current: Growing, closing: int | None, opening: bool = True) -> Window:
         """The history and the sentence being spoken; `closing` is its closing symbol once it is complete."""
-        return lay_out([*(pair.sentence() for pair in self.source), current.sentence()], self.from_start, closing)
+        sentences = [*(pair.sentence() for pair in self.source), current.sentence()]
+        return lay_out(sentences, self.from_start, closing, opening)
 
     def target_sentences(self) -> list[Sentence]:
         return [pair.sentence() for pair in self.target]

@@ -21,10 +21,14 @@ class KeysValues(NamedTuple):
     values: Tensor
 
 
-def sinusoids(positions: int, width: int) -> Tensor:
-    """[positions, width] sinusoidal position embeddings, sines first, then cosines (as fairseq lays them out)."""
+def sinusoids(positions: int, width: int, marian: bool = False) -> Tensor:
+    """[positions, width] sinusoidal position embeddings, sines first, then cosines (as fairseq lays them out).
+
+    The slowest rate is 1 / 10,000; Marian's sines and cosines stop just before it.
+    """
     half = width // 2
-    rates = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10_000) / (half - 1)))
+    steps = half if marian else half - 1
+    rates = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10_000) / steps))
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates[None]
     return torch.cat([angles.sin(), angles.cos()], dim=1).float()
 
@@ -64,14 +68,15 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, dropout: float) -> None:
+    def __init__(self, width: int, inner: int, dropout: float, swish: bool) -> None:
         super().__init__()
+        self.activation = F.silu if swish else F.relu
         self.expand = nn.Linear(width, inner)
         self.contract = nn.Linear(inner, width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        contracted: Tensor = self.contract(self.dropout(F.relu(self.expand(x))))
+        contracted: Tensor = self.contract(self.dropout(self.activation(self.expand(x))))
         return contracted
 
 
@@ -102,10 +107,10 @@ def extend(past: KeysValues | None, new: KeysValues) -> KeysValues:
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool) -> None:
+    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool, swish: bool) -> None:
         super().__init__()
         self.attention = Attention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout, swish)
         self.around_attention = Residual(width, dropout, pre_norm)
         self.around_feed_forward = Residual(width, dropout, pre_norm)
 
@@ -119,11 +124,11 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool) -> None:
+    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool, swish: bool) -> None:
         super().__init__()
         self.attention = Attention(width, heads, dropout)
         self.cross_attention = Attention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout)
+        self.feed_forward = FeedForward(width, inner, dropout, swish)
         self.around_attention = Residual(width, dropout, pre_norm)
         self.around_cross_attention = Residual(width, dropout, pre_norm)
         self.around_feed_forward = Residual(width, dropout, pre_norm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turia.config import Anchor, Encoder, Model
+from turia.config import Anchor, Conventions, Encoder, Model
 from turia.errors import ConfigError
 
 
@@ -25,6 +25,11 @@ class Shape:
     anchor: Anchor
     pre_norm: bool
     max_positions: int
+    conventions: Conventions = "turia"
+
+    @property
+    def marian(self) -> bool:
+        return self.conventions == "marian"
 
 
 PRESETS: dict[str, tuple[int, int, int, int, int]] = {
@@ -57,4 +62,5 @@ def shape_of(model: Model, source_vocabulary: int, target_vocabulary: int, joint
         anchor=model.anchor,
         pre_norm=model.norm == "pre",
         max_positions=model.max_positions,
+        conventions=model.conventions,
     )

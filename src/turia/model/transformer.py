@@ -37,7 +37,8 @@ class Transformer(nn.Module):
     def __init__(self, shape: Shape, dropout: float = 0.0) -> None:
         super().__init__()
         self.shape = shape
-        width, layer = shape.width, (shape.width, shape.feed_forward, shape.heads, dropout, shape.pre_norm)
+        width = shape.width
+        layer = (width, shape.feed_forward, shape.heads, dropout, shape.pre_norm, shape.marian)
         self.target_embedding = nn.Embedding(shape.target_vocabulary, width, padding_idx=PAD_ID)
         if not shape.joint:
             self.source_embedding = nn.Embedding(shape.source_vocabulary, width, padding_idx=PAD_ID)
@@ -46,8 +47,9 @@ class Transformer(nn.Module):
         final = nn.LayerNorm if shape.pre_norm else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
         self.dropout = nn.Dropout(dropout)
+        self.logits_bias = nn.Parameter(torch.zeros(shape.target_vocabulary)) if shape.marian else None
         self.positions: Tensor
-        self.register_buffer("positions", sinusoids(shape.max_positions, width), persistent=False)
+        self.register_buffer("positions", sinusoids(shape.max_positions, width, shape.marian), persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -94,7 +96,7 @@ class Transformer(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         """[..., D] -> [..., V], by the embedding that the decoder reads with."""
-        return F.linear(states, self.target_embedding.weight)
+        return F.linear(states, self.target_embedding.weight, self.logits_bias)
 
     def forward(self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor) -> Tensor:
         """Teacher-forced decoder states [B, T, D]: source, reach [B, S]; target, limit [B, T]."""

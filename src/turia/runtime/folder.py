@@ -23,8 +23,8 @@ from turia.typed import from_dict, to_dict
 
 FORMAT = 2
 """1, before the first release, had weights of 8 bits, which the kernels that this one takes would saturate."""
-NORMALISATION = 1
-"""Version of text/normalise.py's rules: a model must be run with the text that it was trained on."""
+AS_GIVEN, NORMALISATION = 0, 1
+"""Words as they are, and the version of text/normalise.py's rules: a model must be run with what it was trained on."""
 
 CONFIG_FILE, SUMS_FILE, CARD_FILE = "config.json", "SHA256SUMS", "README.md"
 WEIGHTS_FILE = "weights.bin"
@@ -145,7 +145,7 @@ def _read_config(path: Path) -> ModelConfig:
         config = from_dict(ModelConfig, known)
     except ConfigError as error:
         raise ModelError(f"{path}: {error}") from error
-    if config.normalisation != NORMALISATION:
+    if config.normalisation not in (AS_GIVEN, NORMALISATION):
         raise ModelError(
             f"{path}: trained on text of normalisation {config.normalisation}, this Turia has {NORMALISATION}; "
             "prepare and train it again"

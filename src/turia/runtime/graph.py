@@ -90,7 +90,10 @@ def decoder_graph(
     states = graph.norm(x, "decoder_norm") if shape.pre_norm else x
     graph.give_kept()
     sizes = (streams, shape.target_vocabulary)
-    graph.give("logits", sizes, "Reshape", graph.scores(states), graph.sizes(*sizes))
+    scores = graph.scores(states)
+    if shape.marian:
+        scores = graph.add("Add", scores, graph.tensor("logits_bias"))
+    graph.give("logits", sizes, "Reshape", scores, graph.sizes(*sizes))
     return graph.model("decoder")
 
 
@@ -202,8 +205,9 @@ class _Graph:
 
     def feed_forward(self, x: str, layer: str) -> str:
         y = self.before(x, f"{layer}.around_feed_forward")
-        inner = self.add("Relu", self.linear(y, f"{layer}.feed_forward.expand"))
-        part = self.linear(inner, f"{layer}.feed_forward.contract", positive=True)
+        inner = self.linear(y, f"{layer}.feed_forward.expand")
+        inner = self.add("Mul", inner, self.add("Sigmoid", inner)) if self.shape.marian else self.add("Relu", inner)
+        part = self.linear(inner, f"{layer}.feed_forward.contract", positive=not self.shape.marian)
         return self.after(x, part, f"{layer}.around_feed_forward")
 
     def self_attention(self, y: str, layer: str, index: int) -> str:

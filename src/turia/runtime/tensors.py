@@ -32,7 +32,9 @@ LARGEST = 63
 
 def graph_tensors(shape: Shape, weights: Weights, precision: Precision) -> Tensors:
     """All tensors of the graphs, by name: NAME.weight (and with int8 NAME.scale), NAME.bias; norms, positions."""
-    tensors: Tensors = {"sinusoids": sinusoids(shape.max_positions, shape.width)}
+    tensors: Tensors = {"sinusoids": sinusoids(shape.max_positions, shape.width, shape.marian)}
+    if shape.marian:
+        tensors["logits_bias"] = weights["logits_bias"]
     for name in embeddings(shape):
         tensors |= _stored(name, weights[f"{name}.weight"], 1, precision)
     for name, (matrix, bias) in _linears(shape, weights).items():
@@ -55,10 +57,10 @@ def quantise(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
     return np.round(matrix / scale).astype(np.int8), scale.astype(np.float32).squeeze(axis)
 
 
-def sinusoids(positions: int, width: int) -> Floats:
+def sinusoids(positions: int, width: int, marian: bool = False) -> Floats:
     """[positions, D] sinusoidal position embeddings, as in model/layers.py."""
     half = width // 2
-    rates = np.exp(np.arange(half) * (-math.log(10_000) / (half - 1)))
+    rates = np.exp(np.arange(half) * (-math.log(10_000) / (half if marian else half - 1)))
     angles = np.arange(positions)[:, None] * rates[None]
     table: Floats = np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
     return table
@@ -82,6 +84,8 @@ def weight_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {"target_embedding.weight": (shape.target_vocabulary, width)}
     if not shape.joint:
         shapes["source_embedding.weight"] = (shape.source_vocabulary, width)
+    if shape.marian:
+        shapes["logits_bias"] = (shape.target_vocabulary,)
     linears = {
         "query": (width, width),
         "key_value": (2 * width, width),

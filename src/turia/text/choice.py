@@ -32,7 +32,17 @@ class Forbidden(NamedTuple):
 def forbidden_pieces(subwords: Subwords) -> Forbidden:
     """The tables for one vocabulary."""
     symbols = subwords.is_control
+    if subwords.space_first:
+        return _space_first(subwords)
     start = symbols | subwords.starts_empty_word
     start_or_end = start.copy()
     start_or_end[list(CLOSING_IDS)] = False
     return Forbidden(start, start_or_end, symbols.copy())
+
+
+def _space_first(subwords: Subwords) -> Forbidden:
+    """A word begins with a piece that has the space; such a piece, or a closing symbol, also shows that one is over."""
+    start = subwords.is_control | ~subwords.starts_word
+    start_or_end, in_word = start.copy(), subwords.is_control.copy()
+    start_or_end[list(CLOSING_IDS)] = in_word[list(CLOSING_IDS)] = False
+    return Forbidden(start, start_or_end, in_word)

@@ -48,15 +48,16 @@ class Window:
     """[N] words of each sentence."""
 
 
-def lay_out(sentences: Sequence[Sentence], opens: bool, closing: int | None) -> Window:
+def lay_out(sentences: Sequence[Sentence], opens: bool, closing: int | None, opening: bool = True) -> Window:
     """The window of `sentences`; `opens` if the first one begins its document.
 
-    `closing` is BRK_ID or END_ID, or None while the last sentence is still being spoken.
+    `closing` is BRK_ID or END_ID, or None while the last sentence is still being spoken. Without `opening` the window
+    has no opening symbol: so are the sources of models that came from Marian.
     """
     last = len(sentences) - 1
-    parts: list[npt.NDArray[np.integer]] = [np.array([DOC_ID if opens else CONT_ID])]
+    parts: list[npt.NDArray[np.integer]] = [np.array([DOC_ID if opens else CONT_ID])] if opening else []
     ends: list[Ints] = []
-    position = 1
+    position = len(parts)
     for n, sentence in enumerate(sentences):
         word_ends = position + np.cumsum(sentence.pieces, dtype=np.int64)
         position += len(sentence.ids)

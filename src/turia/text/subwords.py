@@ -9,6 +9,9 @@ Rules:
   is spelt out.
 - There is no unknown: what the vocabulary cannot spell is written in UTF-8 bytes (`<0xE6>` ...).
 - Words given here have passed `normalise_word` or `clean_word`.
+
+Models that came from elsewhere (`turia import-marian`) have the space at the beginning of a word's first piece
+(`space_first`). The end of a word then shows only in what follows it; nothing `ends_word` there.
 """
 
 from __future__ import annotations
@@ -60,9 +63,15 @@ class Subwords:
         """[V] one byte of a character outside the vocabulary."""
         self.ends_word: Flags = np.array([piece.endswith(WORD_END) for piece in self.pieces]) & ~self.is_control
         """[V]"""
-        self.starts_empty_word: Flags = np.array([piece.startswith(WORD_END) for piece in self.pieces])
+        begins = np.array([piece.startswith(WORD_END) for piece in self.pieces]) & ~self.is_control
+        self.space_first = bool((begins & np.array([len(piece) > 1 for piece in self.pieces])).any())
+        self.starts_word: Flags = begins if self.space_first else np.zeros_like(begins)
+        """[V] pieces that begin a word, with the space first."""
+        self.starts_empty_word: Flags = np.zeros_like(begins) if self.space_first else begins
         """[V] the lone `▁`: an empty word if it comes where a word should begin."""
-        if not self.ends_word.any():
+        if self.space_first:
+            self.ends_word = np.zeros_like(begins)
+        elif not self.ends_word.any():
             raise ModelError(f"{name}: no piece ends in {WORD_END}; expected a model with white space as suffix")
         self._cache: dict[str, tuple[int, ...]] = {}
 
@@ -105,7 +114,13 @@ class Subwords:
     def decode_words(self, ids: Iterable[int]) -> list[str]:
         """The words of `ids`, special symbols skipped; an unfinished last word is given as it stands."""
         joiner = WordJoiner(self)
-        words = [joiner.push(int(i)) for i in ids if not self.is_control[i]]
+        words: list[str | None] = []
+        for piece in map(int, ids):
+            if self.is_control[piece] or self.starts_word[piece]:
+                # With the space last, nothing is begun here unless a word was broken off by a symbol.
+                words += [joiner.flush()] if self.space_first else []
+            if not self.is_control[piece]:
+                words.append(joiner.push(piece))
         return [word for word in (*words, joiner.flush()) if word is not None]
 
 
@@ -123,7 +138,8 @@ class WordJoiner:
         if self._subwords.is_byte[piece]:
             self._bytes.append(int(text[3:5], 16))
         else:
-            self._bytes += text.removesuffix(WORD_END).encode()
+            text = text.removeprefix(WORD_END) if self._subwords.space_first else text.removesuffix(WORD_END)
+            self._bytes += text.encode()
         return self.flush() if self._subwords.ends_word[piece] else None
 
     def flush(self) -> str | None:

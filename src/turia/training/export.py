@@ -11,7 +11,7 @@ from turia.errors import InputError, ModelError
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
 from turia.runtime.export import write_folder
-from turia.runtime.folder import ModelConfig
+from turia.runtime.folder import NORMALISATION, ModelConfig
 from turia.runtime.tensors import Precision
 from turia.training.run import RunFolder
 
@@ -26,14 +26,16 @@ def export_run(
     recipe = trained.recipe()
     checkpoints = _checkpoints(trained, average)
     model = average_model(checkpoints) if len(checkpoints) > 1 else load_model(checkpoints[0])
+    data = load_json(run / "data.json")
     config = ModelConfig(
         recipe.source_language,
         recipe.target_language,
         model.shape,
         precision,
-        gamma=float(load_json(run / "data.json")["gamma"]),
+        gamma=float(data["gamma"]),
         history=recipe.windows.history,
         trained_k=recipe.training.k_range,
+        normalisation=int(data.get("normalisation", NORMALISATION)),
     )
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []

@@ -20,6 +20,8 @@ class Policy:
     encoder: Encoder
     anchor: Anchor
     gamma: float
+    source_opening: bool = True
+    """Whether windows of the source begin with a symbol."""
 
 
 def longest_source(batch: Batch, anchor: Anchor) -> int:

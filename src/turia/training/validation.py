@@ -32,7 +32,7 @@ def dev_loss(model: Transformer, dev: Shards, policy: Policy, windows: bool, k: 
     measure = SummedLoss(model, smoothing=0.0)
     device = next(model.parameters()).device
     total, labels = 0.0, 0
-    for batch in in_order(dev, windows, _BATCH_TOKENS, batches):
+    for batch in in_order(dev, windows, _BATCH_TOKENS, batches, policy.source_opening):
         reach, limit = batch_limits(batch, k, policy)
         source, target = torch.from_numpy(batch.source), torch.from_numpy(batch.target)
         total += float(measure(*(tensor.to(device) for tensor in (source, reach, target, limit))))
@@ -84,6 +84,7 @@ def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy
         gamma=policy.gamma,
         history=history,
         max_positions=model.shape.max_positions,
+        source_opening=policy.source_opening,
     )
 
 

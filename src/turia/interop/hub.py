@@ -1,0 +1,92 @@
+"""A model folder as the Hugging Face hub wants it: a card with the hub's front matter, and large files marked for LFS.
+
+The folder stays a model folder: `--model` takes it, before it was uploaded and after it was downloaded. Its card and
+its .gitattributes are not in SHA256SUMS: people edit them, on the hub too.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from turia.engine.translator import find_model, packaged_models
+from turia.errors import InputError, ResourceError
+from turia.interop.installed import front_matter
+from turia.runtime.folder import CARD_FILE, CONFIG_FILE, SUMS_FILE, ModelConfig, load_folder
+
+LICENCES = (
+    *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "mpl-2.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
+    *("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0", "openrail", "unknown", "other"),
+)
+"""Identifiers that the hub knows, of those that a translation model is likely to have."""
+LARGE = ("*.onnx", "*.bin", "*.model", "*.weights")
+ATTRIBUTES_FILE = ".gitattributes"
+TAGS = ("translation", "streaming", "simultaneous-translation", "wait-k", "onnx")
+
+
+def copy_model(model: str, folder: Path) -> bool:
+    """Copies an exported model, by its name or folder, to `folder`; False if it is none but a run, say."""
+    is_folder = (Path(model) / CONFIG_FILE).is_file()
+    if not is_folder and model not in packaged_models():
+        return False
+    found = load_folder(find_model(model)).path
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is there and not empty; choose another place")
+    try:
+        shutil.copytree(found, folder, dirs_exist_ok=True)
+    except OSError as error:
+        raise ResourceError(f"{folder}: cannot be written: {error}") from error
+    return True
+
+
+def make_hub_folder(folder: Path, licence: str = "unknown") -> None:
+    """Gives the model folder `folder` the hub's card and attributes."""
+    if licence not in LICENCES:
+        raise InputError(f"licence {licence!r} is not one that the hub knows; expected one of {', '.join(LICENCES)}")
+    config = load_folder(folder).config
+    card = folder / CARD_FILE
+    old = card.read_text(encoding="utf-8") if card.exists() else ""
+    try:
+        card.write_text(hub_card(old, config, licence), encoding="utf-8", newline="\n")
+        lines = [f"{pattern} filter=lfs diff=lfs merge=lfs -text\n" for pattern in LARGE]
+        (folder / ATTRIBUTES_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
+        _leave_out_of_sums(folder / SUMS_FILE, (CARD_FILE, ATTRIBUTES_FILE))
+    except OSError as error:
+        raise ResourceError(f"{folder}: cannot be written: {error.strerror}") from error
+    load_folder(folder)
+
+
+def hub_card(card: str, config: ModelConfig, licence: str) -> str:
+    """The card with the hub's keys in its front matter; what it said of data and scores stays."""
+    said = front_matter(card)
+    matter: dict[str, str | tuple[str, ...]] = {
+        "language": (config.source_language, config.target_language),
+        "license": licence,
+        "library_name": "turia",
+        "pipeline_tag": "translation",
+        "tags": TAGS,
+        "data": said.get("data", ()),
+        "scores": said.get("scores", ()),
+    }
+    lines = ["---"]
+    for key, value in matter.items():
+        if isinstance(value, str):
+            lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
+        elif value:
+            lines += [f"{key}:", *(f"- {json.dumps(item, ensure_ascii=False)}" for item in value)]
+    return "\n".join([*lines, "---", "", _body(card)])
+
+
+def _body(card: str) -> str:
+    """What comes after the front matter."""
+    lines = card.split("\n")
+    if lines[0].strip() != "---" or "---" not in map(str.strip, lines[1:]):
+        return card
+    end = next(number for number, line in enumerate(lines[1:], start=1) if line.strip() == "---")
+    return "\n".join(lines[end + 1 :]).lstrip("\n")
+
+
+def _leave_out_of_sums(path: Path, names: tuple[str, ...]) -> None:
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line[66:] not in names]
+    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")

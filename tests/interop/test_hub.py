@@ -1,0 +1,92 @@
+"""Folders for the Hugging Face hub: its own library reads the card, and the folder still loads."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from huggingface_hub import ModelCard
+from huggingface_hub.repocard import metadata_load
+
+from turia.cli import main
+from turia.engine.translator import Translator
+from turia.errors import InputError, ModelError
+from turia.interop.hub import make_hub_folder
+from turia.interop.installed import installed
+from turia.runtime.folder import WEIGHTS_FILE, write_sums
+
+CARD = """---
+languages:
+- de
+- en
+data:
+- europarl/de-en: "v9"
+scores:
+- BLEU 20.1 (k 4, dev)
+---
+
+# German → English
+
+--- Not front matter.
+"""
+
+
+@pytest.fixture
+def folder(model_folder: Path, tmp_path: Path) -> Path:
+    copied = shutil.copytree(model_folder, tmp_path / "model")
+    (copied / "README.md").write_text(CARD, encoding="utf-8")
+    write_sums(copied)
+    return copied
+
+
+def test_the_hubs_library_reads_the_card(folder: Path) -> None:
+    make_hub_folder(folder, "cc-by-4.0")
+    card = ModelCard.load(folder / "README.md")
+    data = card.data.to_dict()
+    assert data["language"] == ["de", "en"]
+    assert (data["license"], data["library_name"], data["pipeline_tag"]) == ("cc-by-4.0", "turia", "translation")
+    assert all(re.fullmatch(r"[a-z0-9-]+", tag) for tag in data["tags"])
+    assert data["data"] == ['europarl/de-en: "v9"']
+    assert data["scores"] == ["BLEU 20.1 (k 4, dev)"]
+    assert card.text.strip() == "# German → English\n\n--- Not front matter."
+    assert metadata_load(folder / "README.md") == data
+
+
+def test_it_is_still_a_model_folder_even_when_its_card_is_edited(folder: Path) -> None:
+    make_hub_folder(folder)
+    (model,) = installed([str(folder)])
+    assert model.scores == ("BLEU 20.1 (k 4, dev)",)
+    (folder / "README.md").write_text("edited on the hub", encoding="utf-8")
+    (folder / ".gitattributes").write_text("", encoding="utf-8")
+    Translator.load(folder).stream(k=2)
+    make_hub_folder(folder)
+    with (folder / WEIGHTS_FILE).open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(ModelError, match="altered"):
+        Translator.load(folder)
+
+
+def test_large_files_go_to_lfs(folder: Path) -> None:
+    make_hub_folder(folder)
+    attributes = (folder / ".gitattributes").read_text(encoding="utf-8")
+    large = [file for file in folder.iterdir() if file.stat().st_size > 100_000]
+    assert large
+    for file in large:
+        assert f"*{file.suffix} filter=lfs" in attributes
+
+
+def test_a_licence_that_the_hub_does_not_know(folder: Path) -> None:
+    with pytest.raises(InputError, match="licence 'free' is not one that the hub knows"):
+        make_hub_folder(folder, "free")
+
+
+def test_the_command_takes_a_model_folder_too(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "hub"
+    assert main(["export", str(folder), str(out), "--hub", "--license", "mit"]) == 0
+    assert capsys.readouterr().out == f"{out}\n"
+    assert metadata_load(out / "README.md")["license"] == "mit"
+    assert (folder / "README.md").read_text(encoding="utf-8") == CARD
+    assert main(["export", str(folder), str(tmp_path / "again")]) == 2
+    assert "recipe.json" in capsys.readouterr().err
