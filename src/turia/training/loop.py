@@ -66,7 +66,9 @@ class Trainer:
         self.recipe, self.training, self.peers, self.report = recipe, recipe.training, peers, report
         self.train, self.dev, self.subwords = data.train, data.dev, data.subwords
         self.run = RunFolder(recipe.run)
-        self.policy = Policy(recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma)
+        self.policy = Policy(
+            recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma, recipe.model.conventions != "marian"
+        )
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
         torch.manual_seed(recipe.seed)
         source, target = self.subwords
@@ -167,7 +169,7 @@ class Trainer:
         """The summed loss of batch `index` of this step, whose k and dropout follow from seed, step and index."""
         rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
         torch.manual_seed(int(rng.integers(2**62)))
-        batch = assemble(self.train, samples)
+        batch = assemble(self.train, samples, self.policy.source_opening)
         k = sample_k(rng, longest_source(batch, self.policy.anchor), self.training.k_range)
         reach, limit = batch_limits(batch, k, self.policy)
         tensors = (torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit)
