@@ -5,7 +5,8 @@
     │   ├── ConfigError         an unknown or ill-typed key, a value out of range
     │   ├── FormatError         a file that is not what it should be; names file and line
     │   └── ModelError          a model folder that is incomplete, altered or of another version
-    └── ResourceError           the machine said no (disk full, port taken); the command line exits with 1
+    ├── ResourceError           the machine said no (disk full, port taken); the command line exits with 1
+    └── Stopped                 no fault: a signal ended long work, and what was done is kept; 128 + its number
 
 Rules: invariants of our own code are `assert`s, never these. A message is one line.
 """
@@ -45,3 +46,11 @@ class ModelError(InputError):
 
 class ResourceError(TuriaError):
     """The machine refused: no space, no memory, no port."""
+
+
+class Stopped(TuriaError):  # noqa: N818  (it is none)
+    """A signal ended the work before its planned end; whoever starts it again goes on with it."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.exit_code = 128 + signal

@@ -146,10 +146,11 @@ class Runtime:
         self._check(folder)
 
     def warm_up(self, streams: int) -> None:
-        """Loads the graphs for up to so many streams now, and not in the first step that needs them."""
+        """Loads the graphs for up to so many streams and runs each once, so that no later step has to begin."""
+        one = np.ones(1, dtype=np.int64)
         for size in STREAMS:
-            self._encoder.session(size)
-            self._decoder.session(size)
+            [memory, *_] = self.encode([EncodeRequest(None, one, one)] * size)
+            self.decode([DecodeRequest(None, memory, one, one)] * size)
             if size >= streams:
                 break
 

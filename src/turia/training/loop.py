@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -23,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from turia.config import Recipe
 from turia.corpus.batches import Sampler, assemble
 from turia.corpus.shards import load_subwords
-from turia.errors import ConfigError
+from turia.errors import ConfigError, Stopped
 from turia.model.checkpoint import load_json, load_tensors, load_weights, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
@@ -34,6 +35,7 @@ from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
 from turia.training.run import Progress, RunFolder
+from turia.training.stopping import StopRequests
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0
@@ -66,6 +68,7 @@ class Trainer:
         self.recipe, self.training, self.peers, self.report = recipe, recipe.training, peers, report
         self.train, self.dev, self.subwords = data.train, data.dev, data.subwords
         self.run = RunFolder(recipe.run)
+        self.stop = StopRequests()
         self.policy = Policy(
             recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma, recipe.model.conventions != "marian"
         )
@@ -122,6 +125,7 @@ class Trainer:
             if due_log:
                 self._log(self.peers.sum(loss_sum), labels_sum, now - last_log)
                 last_log, loss_sum, labels_sum = now, 0.0, 0
+            self._leave_if_asked()
             if self._validation_due():
                 self._validate()
                 # Looking is not learning: validation uses up no planned hours, and slows no speed down.
@@ -133,6 +137,14 @@ class Trainer:
         if self.progress.validated_step < self.progress.step:
             self._validate()
         self.report(f"done: {self.progress.step} steps, {self.progress.seconds / 3600:.2f} hours, {self.run.path}")
+
+    def _leave_if_asked(self) -> None:
+        """After SIGINT or SIGTERM to any of the processes: saves, and raises `Stopped`."""
+        number = self.stop.number
+        if self.peers.sum(float(number)):
+            self.save()
+            self.report(f"stopped: step {self.progress.step} is saved, and the same command goes on from it")
+            raise Stopped(number or signal.SIGTERM)
 
     def _step(self) -> tuple[float, int]:
         """One optimiser step; the summed loss of this process and the labels of all."""
@@ -297,17 +309,11 @@ class Trainer:
 
     def _validate(self) -> None:
         progress = self.progress
-        progress.validated_step, progress.validated_seconds = progress.step, progress.seconds
         figures: dict[str, float] = {}
         if self.peers.leads:
-            figures = validate(
-                self.model,
-                self.dev,
-                self.subwords,
-                self.policy,
-                self.recipe.windows.history,
-                self.recipe.validation,
-            )
+            figures = self._figures()
+        progress.validated_step, progress.validated_seconds = progress.step, progress.seconds
+        if self.peers.leads:
             self.run.log(step=progress.step, seconds=round(progress.seconds, 1), **figures)
             draw_curves(self.run.read_log(), self.run.path / "curves.png")
             self.report(", ".join(f"{name} {value:.3f}" for name, value in figures.items()))
@@ -319,6 +325,23 @@ class Trainer:
         if better and self.peers.leads:
             self.run.set_best(progress.step, figures["dev_loss"])
             self.run.prune(self.training.keep)
+
+    def _figures(self) -> dict[str, float]:
+        """What the dev set says. It takes minutes, which nobody who wants to stop should wait for."""
+        try:
+            # With peers it must be waited for: they stand at a barrier until it is done.
+            with self.stop.obeyed_at_once() if self.peers.world == 1 else nullcontext():
+                return validate(
+                    self.model,
+                    self.dev,
+                    self.subwords,
+                    self.policy,
+                    self.recipe.windows.history,
+                    self.recipe.validation,
+                )
+        except Stopped:
+            self._leave_if_asked()
+            raise
 
     def _measure(self) -> str:
         """What decides the value of `dev_loss`, beside the weights."""
@@ -345,10 +368,15 @@ class Trainer:
 
 
 def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
-    """Trains `recipe` to its planned end and returns the run folder; `fresh` forgets what is there."""
+    """Trains `recipe` to its planned end and returns the run folder; `fresh` forgets what is there.
+
+    Raises `Stopped`, with a checkpoint of the last step, when SIGINT or SIGTERM comes before.
+    """
     data = open_data(recipe)
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
     with ranks() as peers, RunFolder(recipe.run).alone() if peers.leads else nullcontext():
-        Trainer(recipe, data, peers, report if peers.leads else lambda _: None, fresh).go()
+        trainer = Trainer(recipe, data, peers, report if peers.leads else lambda _: None, fresh)
+        with trainer.stop.noted():
+            trainer.go()
     return recipe.run

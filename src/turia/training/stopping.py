@@ -1,0 +1,59 @@
+"""SIGINT and SIGTERM during training: noted when they come, obeyed when the step is done and can be saved.
+
+The second signal is not noted: it does what it did before training began, which is to end the process at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from turia.errors import Stopped
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequests:
+    """Which signal has come, if any."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._waits = True
+        self._before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {}
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Signals are noted in here, if this is the main thread: others are sent none."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            self._restore()
+
+    @contextmanager
+    def obeyed_at_once(self) -> Iterator[None]:
+        """In here a signal raises `Stopped`: for work that is long, and none the worse for being left."""
+        self._waits = False
+        try:
+            if self.number:
+                raise Stopped(self.number)
+            yield
+        finally:
+            self._waits = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.number = number
+        self._restore()
+        if not self._waits:
+            raise Stopped(number)
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

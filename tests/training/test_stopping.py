@@ -1,0 +1,112 @@
+"""`turia train` that is asked to go saves first, and goes on later as if nothing had been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training.test_resume import assert_same, short, weights
+from tests.training.toy import TINY
+from turia.cli import main
+from turia.errors import Stopped
+from turia.training.loop import Trainer, train
+from turia.training.run import RunFolder
+from turia.training.stopping import StopRequests
+from turia.training.validation import validate
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """recipes/tiny.toml with folders of its own, prepared."""
+    folder = tmp_path_factory.mktemp("stopped")
+    text = TINY.read_text(encoding="utf-8").replace('"toy/', f'"{TINY.parent.as_posix()}/toy/')
+    path = folder / "recipe.toml"
+    path.write_text(text.replace('"../runs/', '"'), encoding="utf-8")
+    assert main(["prepare", str(path), "--processes", "1"]) == 0
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_saves_where_it_is_and_says_so(recipe: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "turia", "train", str(recipe), "--fresh"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    # Its first line comes when signals are noted and before the first step.
+    assert "million parameters" in process.stderr.readline()
+    process.send_signal(number)
+    out, rest = process.communicate()
+    run = RunFolder(recipe.parent / "tiny")
+    [step] = run.steps()
+    assert 1 <= step < 500
+    assert rest == f"stopped: step {step} is saved, and the same command goes on from it\n"
+    assert (process.returncode, out) == (128 + number, "")
+
+
+def test_stopped_in_a_step_it_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed = train(short(tmp_path / "one"), lambda _: None)
+    step = Trainer._step
+
+    def signalled(self: Trainer) -> tuple[float, int]:
+        if self.progress.step == 6:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self)
+
+    monkeypatch.setattr(Trainer, "_step", signalled)
+    with pytest.raises(Stopped) as stopped:
+        train(short(tmp_path / "two"), lambda _: None)
+    assert stopped.value.exit_code == 143
+    run = RunFolder(tmp_path / "two" / "run")
+    assert run.steps() == [5, 7]
+    monkeypatch.undo()
+    train(short(tmp_path / "two"), lambda _: None)
+    assert_same(weights(run.path), weights(undisturbed))
+
+
+def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def signalled(*arguments: Any) -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return validate(*arguments)
+
+    monkeypatch.setattr("turia.training.loop.validate", signalled)
+    recipe = short(tmp_path)
+    with pytest.raises(Stopped) as stopped:
+        train(recipe, lambda _: None)
+    assert stopped.value.exit_code == 130
+    run = RunFolder(recipe.run)
+    assert run.steps() == [5, 10]
+    assert run.read_log() == []
+    monkeypatch.undo()
+    train(recipe, lambda _: None)
+    # What was left is looked at first thing.
+    assert [entry["step"] for entry in run.read_log() if "dev_loss" in entry] == [11, 21, 24]
+
+
+def test_the_second_signal_is_the_old_one() -> None:
+    stop, before = StopRequests(), signal.getsignal(signal.SIGINT)
+    with stop.noted():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.number == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_thread_trains_too() -> None:
+    """Only the main thread may have handlers; others train without."""
+    entered = []
+
+    def work() -> None:
+        with StopRequests().noted():
+            entered.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert entered == [True]
