@@ -179,29 +179,29 @@ def serve(
     replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
-    if store is not None:
-        _needs("redis")
-    if ray:
-        _needs("ray")
-        from turia.server.on_ray import Deployed, serve_on_ray
-
-        if store is None:
-            raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
-        models, origins = tuple(model or ()), tuple(origin or ())
-        capacity = Deployed.streams if streams is None else streams
-        deployed = Deployed(store, models, capacity, most=replicas, key_file=key_file, origins=origins)
-        serve_on_ray(deployed, host, port)
-        return
     from turia.engine.translator import Translator, packaged_models
     from turia.server.capacity import measured_streams
     from turia.server.limits import Limits
     from turia.server.serve import Options, data_folder
     from turia.server.serve import serve as run_server
 
-    loaded = [Translator.load(name) for name in model or packaged_models() or ["de-en"]]
+    if store is not None:
+        _needs("redis")
+    if ray and store is None:
+        raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
+    names = tuple(model or packaged_models() or ["de-en"])
+    loaded = [Translator.load(name) for name in names]
     if streams is None:
         streams = measured_streams(loaded)
         print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
+    if ray and store is not None:
+        _needs("ray")
+        from turia.server.on_ray import Deployed, serve_on_ray
+
+        del loaded
+        origins = tuple(origin or ())
+        serve_on_ray(Deployed(store, names, streams, most=replicas, key_file=key_file, origins=origins), host, port)
+        return
     limits = Limits(streams=streams, streams_a_key=streams)
     options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
     run_server({translator.model.name: translator for translator in loaded}, options)
