@@ -284,23 +284,100 @@ def test_the_view_is_kept_and_a_keyboard_suffices(page: Page, complaints: list[s
     assert complaints == []
 
 
+def test_every_control_is_reached_with_the_tab_key(page: Page) -> None:
+    reached = []
+    for _ in range(len(ORDER)):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
+    assert reached == ORDER
+
+
+ORDER = ["model", "k", "source", "target", "sample", "tab-text", "typed", "Send", "Save", "Share", "View"]
+
+
+def test_lines_glide_only_for_those_who_like_motion(browser: Browser, server: FakeServer) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    behaviour = "getComputedStyle(document.getElementById('target')).scrollBehavior"
+    assert page.evaluate(behaviour) == "smooth"
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(behaviour) == "auto"
+    context.close()
+
+
+def test_a_word_changes_little_of_a_long_transcript(page: Page, complaints: list[str]) -> None:
+    page.locator("#rate").evaluate("rate => { rate.max = 60000; rate.value = 60000 }")
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"ka le mi. " * 500})
+    expect(page.locator("#target .word")).to_have_count(1500)
+    page.evaluate("""() => {
+      window.changes = [];
+      const note = (list) => window.changes.push(...list.map((change) => change.addedNodes.length));
+      new MutationObserver(note).observe(document.getElementById("stage"), { childList: true, subtree: true });
+    }""")
+    page.locator("#k").fill("1")
+    type_words(page, "no ")
+    expect(page.locator("#target .word")).to_have_count(1501)
+    # A paragraph on either side, in it the word and its space; and two titles, for the change of k.
+    assert page.evaluate("window.changes.reduce((sum, added) => sum + added, 0)") == 8
+    assert page.locator("#target").evaluate("it => it.scrollHeight - it.scrollTop - it.clientHeight") < 48
+    page.locator("#target").evaluate("it => { it.style.scrollBehavior = 'auto'; it.scrollTop = 100 }")
+    expect(page.get_by_role("button", name="Back to live")).to_be_visible()
+    type_words(page, "pu ")
+    expect(page.locator("#target .word")).to_have_count(1502)
+    assert page.locator("#target").evaluate("it => it.scrollTop") == 100
+    assert complaints == []
+
+
+def test_a_key_is_asked_for_and_a_full_server_gives_the_words_back(browser: Browser, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("a-key-of-many-letters\n")
+    with FakeServer(tmp_path, key_file=str(keys), limits={"streams": 1}) as server:
+        first, second = (browser.new_context().new_page() for _ in range(2))
+        first.goto(server.url)
+        type_words(first, "ka ")
+        first.get_by_role("button", name="Cancel").click()
+        expect(first.locator("#status")).to_have_text("This server asks for a key")
+        expect(first.locator("#typed")).to_have_value("ka ")
+        first.locator("#panel-text").get_by_role("button", name="Send").click()
+        first.locator("#key").fill("wrong")
+        first.get_by_role("button", name="Go on").click()
+        expect(first.locator("#key-title")).to_have_text("The server does not know this key")
+        first.locator("#key").fill("a-key-of-many-letters")
+        first.get_by_role("button", name="Go on").click()
+        expect(first.locator("#source .word")).to_have_count(1)
+        second.goto(server.url)
+        second.evaluate("sessionStorage.setItem('turia-key', 'a-key-of-many-letters')")
+        type_words(second, "le mi ")
+        expect(second.locator("#status")).to_have_text("all 1 streams are in use")
+        expect(second.locator("#typed")).to_have_value("le mi ")
+        for page in (first, second):
+            page.context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark", "high"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_serious_accessibility_fault(page: Page, server: FakeServer, theme: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
+    pages = {page: "#source .word"}
+    kind = "contrast" if theme == "high" else "theme"
+    check_accessibility(page, kind, theme)
     type_words(page, "ka le mi. no pu ")
     expect(page.locator("#source .word")).to_have_count(5)
-    pages = [page]
-    if theme == "light":
-        watch = page.context.new_page()
-        watch.goto(server.url + str(page.locator("#watch-link").get_attribute("href")))
-        expect(watch.locator("#target .word")).not_to_have_count(0)
-        pages.append(watch)
-    for shown in pages:
-        kind = "contrast" if theme == "high" else "theme"
-        shown.evaluate("([kind, value]) => { document.documentElement.dataset[kind] = value }", [kind, theme])
-        result = axe_api.Axe().run(shown).response
-        assert len(result["passes"]) > 10
-        serious = [fault for fault in result["violations"] if fault["impact"] in ("serious", "critical")]
-        assert [(fault["id"], fault["nodes"][0]["html"]) for fault in serious] == []
-        assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for link, words_there in (("#watch-link", "#target .word"), ("#overlay-link", "#lines span")):
+        follower = page.context.new_page()
+        follower.set_viewport_size({"width": width, "height": 844})
+        follower.goto(server.url + str(page.locator(link).get_attribute("href")))
+        pages[follower] = words_there
+    for shown, words_there in pages.items():
+        expect(shown.locator(words_there)).not_to_have_count(0)
+        check_accessibility(shown, kind, theme)
+
+
+def check_accessibility(page: Page, kind: str, theme: str) -> None:
+    page.evaluate("([kind, value]) => { document.documentElement.dataset[kind] = value }", [kind, theme])
+    result = axe_api.Axe().run(page).response
+    assert len(result["passes"]) > 5
+    serious = [fault for fault in result["violations"] if fault["impact"] in ("serious", "critical")]
+    assert [(fault["id"], fault["nodes"][0]["html"]) for fault in serious] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
