@@ -42,15 +42,18 @@ def reader(tmp_path: Path, model_folder: Path) -> Path:
 @pytest.mark.parametrize(("page", "block"), [(page, block) for page in PAGES for block in blocks(page)])
 def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> None:
     places = [Path(sys.executable).parent]
+    more: dict[str, str] = {}
     if "simuleval --agent" in block:
-        places.append(install_scorers().folder / "bin")
+        scorers = install_scorers()
+        places.append(scorers.folder / "bin")
+        more = scorers.environment()
     if "curl " in block and shutil.which("curl") is None:
         pytest.skip("needs curl, which is not here")
     if "opus-mt-de-en" in block:
         write_checkpoint(reader / "opus-mt-de-en")
     path = os.pathsep.join([*map(str, places), os.environ["PATH"]])
     command = ["bash", "-euo", "pipefail", "-c", block]
-    environment = os.environ | {"PATH": path, "XDG_STATE_HOME": str(reader / "state")}
+    environment = os.environ | {"PATH": path, "XDG_STATE_HOME": str(reader / "state"), **more}
     result = subprocess.run(command, cwd=reader, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 

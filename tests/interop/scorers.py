@@ -1,8 +1,8 @@
 """Other people's scorers, in an environment of their own: SimulEval, OmniSTEval and SimulStream's log reader.
 
 They want old or large packages that Turia has no use for, so they are installed without their dependencies, beside the
-few that they import, into a virtual environment that looks into ours for the rest. It is kept in the user's cache, made
-once, by whichever test process comes first. Where it cannot be made the tests skip, and say why.
+few that they import, into a virtual environment that looks for the rest where it is told to: into ours. It is kept in
+the user's cache, made once, by whichever test process comes first. Where it cannot be made the tests skip, and say why.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ PACKAGES = (
     *("requests", "urllib3", "idna", "charset-normalizer", "certifi"),
 )
 
+SITES = "TURIA_TESTS_SITES"
+# `addsitedir`, unlike PYTHONPATH, honours how Turia itself is installed.
+LOOK_FOR_THE_REST = (
+    f"import os, site; [site.addsitedir(p) for p in os.environ.get({SITES!r}, '').split(os.pathsep) if p]\n"
+)
+
 
 class Scorers:
     """The environment's commands."""
@@ -34,13 +40,17 @@ class Scorers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def environment(self) -> dict[str, str]:
+        """What its commands need to find us."""
+        return {SITES: os.pathsep.join(site.getsitepackages())}
+
     def run(self, *command: str | Path, cwd: Path | None = None) -> str:
         """Runs a command of the environment; what it printed."""
-        environment = os.environ | {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         program, *arguments = map(str, command)
         result = subprocess.run(
             [str(self.folder / "bin" / program), *arguments],
-            capture_output=True, text=True, check=False, env=environment, cwd=cwd,
+            capture_output=True, text=True, check=False, cwd=cwd,
+            env=os.environ | self.environment(),
         )  # fmt: skip
         assert result.returncode == 0, result.stderr
         return result.stdout
@@ -49,8 +59,7 @@ class Scorers:
 def install_scorers() -> Scorers:
     """The environment, made if it is not there yet."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turia-tests"
-    # Made anew for other packages, and for another environment of ours.
-    made_of = "\n".join((*PACKAGES, sys.prefix, sys.version))
+    made_of = "\n".join((*PACKAGES, sys.base_prefix, sys.version, LOOK_FOR_THE_REST))
     folder = cache / f"scorers-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}"
     ready = folder / "ready"
     try:
@@ -70,10 +79,6 @@ def _make(folder: Path) -> None:
     venv.create(folder, clear=True, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    # `addsitedir`, unlike a bare path, also honours how Turia itself is installed in our environment.
-    ours = "".join(f"import site; site.addsitedir({place!r})\n" for place in site.getsitepackages())
-    (packages / "ours.pth").write_text(ours, encoding="utf-8")
+    (packages / "rest.pth").write_text(LOOK_FOR_THE_REST, encoding="utf-8")
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
-    # Ours must not count as installed: it may be gone or changed when the environment is used again.
-    command = [*install, "--ignore-installed", *PACKAGES]
-    subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
+    subprocess.run([*install, *PACKAGES], capture_output=True, text=True, check=True, timeout=240)
