@@ -183,7 +183,8 @@ def application(deployed: Deployed, load: Load = load_models) -> Application:
         graceful_shutdown_wait_loop_s=1.0,
         ray_actor_options={"num_cpus": deployed.cores, "num_gpus": deployed.gpus},
     )
-    bound: Application = deployment.bind(deployed, load)
+    # Serve begins replicas anew when what they are given changes; their number is no reason for it.
+    bound: Application = deployment.bind(replace(deployed, least=1, most=1), load)
     return bound
 
 
