@@ -241,6 +241,16 @@ def test_loops_are_cut_noted_and_not_kept_as_history() -> None:
     assert len(first) == 12
 
 
+def test_a_beam_plans_no_further_than_the_guards_let_a_sentence_go() -> None:
+    """A model that finds no end must not be asked for all the positions that it has."""
+    backend = Loop()
+    stream = stream_of(backend, [2], k=9, beam=2)
+    records = run(stream, ["ka", "le"])
+    assert [record.kind for record in records if isinstance(record, Note)] == ["loop", "history-dropped"]
+    # A word is a piece here: the first plan has four times the 15 words that two source words may have.
+    assert len(backend.batches) < 70
+
+
 def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
     odd = ["<SEP>", "▁", "\ud800", "\x00", "x" * 200_000, "\u202eabc", "a▁b", "<0x41>", "<pad>", "–"]
     backend = Echo()

@@ -19,6 +19,7 @@ from turia.engine.model import Logits, Model, Steps
 from turia.engine.settings import Settings
 from turia.engine.window import Growing, History
 from turia.model.masks import cross_limit, encoder_reach
+from turia.policy.guards import length_limit
 from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
 from turia.text.layout import Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
@@ -26,6 +27,8 @@ from turia.text.symbols import CLOSING_IDS
 
 LONGEST_WORD = 40
 """Pieces of a word; a longer one is ended by force."""
+PIECES_A_WORD = 4
+"""More than words have on average: how far the beam plans a sentence that finds no end."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 Flags = npt.NDArray[np.bool_]
@@ -203,8 +206,8 @@ class Writer:
         if not self.plan:
             state, logits, now = yield from self._scores([])
             memory: EncoderState = yield from self._encode()
-            most = self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
-            search = _BeamSearch(self, memory, now, most if complete else self.settings.lookahead)
+            most = self._most_pieces() if complete else self.settings.lookahead
+            search = _BeamSearch(self, memory, now, most)
             self.plan = yield from search.best(Hypothesis((), 0.0, state, logits))
         length = 1 + next(i for i, p in enumerate(self.plan) if self._ends(p) or p in CLOSING_IDS)
         word, self.plan = self.plan[:length], self.plan[length:] if complete else []
@@ -212,6 +215,12 @@ class Writer:
             return []
         self.row_limits += [self._encoded.length if self._encoded else 0] * len(word)
         return word
+
+    def _most_pieces(self) -> int:
+        """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""
+        room = self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
+        words = max(1, length_limit(self.source.words) - self.target.words)
+        return min(room, PIECES_A_WORD * words)
 
     def _ends(self, piece: int) -> bool:
         return bool(self.model.target_subwords.ends_word[piece])
@@ -264,7 +273,10 @@ class _BeamSearch:
             results = yield requests
             alive = [Hypothesis(h.pieces, h.score, *result) for h, result in zip(alive, results, strict=True)]
         whole = [hypothesis for hypothesis in (*alive, *ended) if self._has_word(hypothesis)]
-        return list(max(whole, key=lambda h: h.per_piece).pieces)
+        best = max(whole, key=lambda h: h.per_piece)
+        # A plan consists of whole words, and perhaps the end.
+        begun = 0 if best.ended else len(self._word_begun(best.pieces))
+        return list(best.pieces[: len(best.pieces) - begun])
 
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
         """The `width` best continuations by one piece."""

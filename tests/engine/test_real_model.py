@@ -1,0 +1,107 @@
+"""The engine on the real runtime: random weights in int8, and the models that ship, if any do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import accumulate, product
+from pathlib import Path
+
+import pytest
+
+from turia.engine.batcher import run_together
+from turia.engine.stream import Stream
+from turia.engine.translator import Translator, packaged_models
+from turia.errors import ModelError
+from turia.policy.waitk import stream_delay
+from turia.runtime.random_model import made_up_words, write_random_folder
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Record, SentenceEnd, Write
+
+LENGTHS = [9, 4, 12, 1, 7]
+WORDS = made_up_words()[: sum(LENGTHS)]
+SPEECH = {
+    "de": "meine damen und herren ich danke ihnen für ihre aufmerksamkeit wir müssen heute über den haushalt der union "
+    "sprechen das ist keine leichte aufgabe aber sie ist notwendig denn die bürger erwarten von uns antworten",
+    "en": "ladies and gentlemen thank you for your attention today we must speak about the budget of the union this is "
+    "not an easy task but it is necessary because the citizens expect answers from us",
+}
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_random_folder(folder, "tiny", "int8", vocabulary=500)
+    return Translator.load(folder)
+
+
+def run(stream: Stream, words: Sequence[str]) -> list[Record]:
+    return [record for word in words for record in stream.push(word)] + stream.flush()
+
+
+def check_delays(records: Sequence[Record], words: int, k: int, gamma: float, window: int) -> int:
+    """Words of the policy, each of which must have the delay of METHOD section 5."""
+    lengths = [record.source_words for record in records if isinstance(record, SentenceEnd)]
+    assert sum(lengths) == words
+    starts = [0, *accumulate(lengths)]
+    found, number = 0, dict[int, int]()
+    for record in records:
+        if isinstance(record, Write):
+            n = record.sentence
+            t = number[n] = number.get(n, 0) + 1
+            if record.reason == "policy":
+                assert record.read == stream_delay(t, k, starts[n], lengths[n], words, gamma, window)
+                found += 1
+    return found
+
+
+@pytest.mark.parametrize(("k", "gamma", "window"), list(product((1, 3, 6), (0.8, 1.0, 1.24), (0, 2, 4))))
+def test_delays_are_those_of_the_method(translator: Translator, k: int, gamma: float, window: int) -> None:
+    stream = translator.stream(k=k, gamma=gamma, segmenter=GivenSegmenter(LENGTHS, window))
+    assert check_delays(run(stream, WORDS), len(WORDS), k, gamma, window) >= 5
+
+
+@pytest.mark.parametrize("name", packaged_models())
+def test_delays_of_the_models_that_ship(name: str) -> None:
+    translator = Translator.load(name)
+    words = SPEECH[translator.config.source_language].split()
+    for k, gamma, window in product((1, 4), (0.9, 1.2), (0, 2)):
+        records = run(translator.stream(k=k, gamma=gamma, window=window), words)
+        assert check_delays(records, len(words), k, gamma, window) >= 5
+
+
+@pytest.mark.parametrize("chosen", [{}, {"encoding": "full"}, {"recompute": True}, {"beam": 2}])
+def test_restored_anywhere_it_goes_on_with_the_same_words(translator: Translator, chosen: dict[str, object]) -> None:
+    def begin() -> Stream:
+        return translator.stream(k=2, segmenter=GivenSegmenter(LENGTHS, 1), **chosen)  # type: ignore[arg-type]
+
+    expected = run(begin(), WORDS)
+    for stop in (4, 15):
+        stream = begin()
+        before = [record for word in WORDS[:stop] for record in stream.push(word)]
+        state = json.loads(json.dumps(stream.state()))
+        assert before + run(translator.restore(state, GivenSegmenter(LENGTHS, 1)), WORDS[stop:]) == expected
+
+
+def test_together_streams_get_the_words_that_they_get_alone(translator: Translator) -> None:
+    def begin(number: int) -> Stream:
+        return translator.stream(k=1 + number % 3, segmenter=GivenSegmenter([*LENGTHS[number % 4 :], 99]))
+
+    speeches = [WORDS[number : number + 12] for number in range(11)]
+    alone = [run(begin(number), words) for number, words in enumerate(speeches)]
+    streams, backend = [begin(number) for number in range(11)], translator.model.backend
+    together: list[list[Record]] = [[] for _ in speeches]
+    for turn in range(12):
+        steps = [stream.push_steps(words[turn]) for stream, words in zip(streams, speeches, strict=True)]
+        for records, new in zip(together, run_together(steps, backend), strict=True):
+            records += new
+    for records, new in zip(together, run_together([stream.flush_steps() for stream in streams], backend), strict=True):
+        records += new
+    assert together == alone
+
+
+def test_a_folder_is_no_place_for_a_typing_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no model 'de-em': it is no folder, and the models in this package are: "):
+        Translator.load("de-em")
+    with pytest.raises(ModelError, match=r"config\.json: no such file; expected a model folder"):
+        Translator.load(tmp_path)
