@@ -1,0 +1,75 @@
+"""What a server holds its clients to, seen from outside."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from email.message import Message
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.server.servers import FakeServer
+from tests.server.test_app import begin, open_socket, receive, send
+
+
+def headers_of(url: str, data: bytes | None = None) -> Message:
+    """Of the answer, whatever its status."""
+    asked = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return answer.headers  # type: ignore[no-any-return]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.headers
+
+
+def test_a_refusal_tells_when_to_come_back(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, limits={"streams": 1, "retry_after": 7.0}) as server, begin(server):
+        answer = headers_of(f"{server.url}/api/sessions", b"{}")
+        assert answer["Retry-After"] == "7"
+
+
+def test_connections_are_counted(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, limits={"sockets": 1}) as server:
+        with begin(server), pytest.raises(InvalidStatus) as refused, open_socket(server):
+            pass
+        assert refused.value.response.status_code == 503
+        assert "Retry-After" in refused.value.response.headers
+
+
+def test_words_are_taken_at_a_rate(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, limits={"words_a_second": 20.0, "burst": 10.0}) as server, begin(server) as (_, socket):
+        began = time.monotonic()
+        for first in range(1, 31, 10):
+            send(socket, type="words", seq=first, words=["ka"] * 10)
+        while receive(socket, "ack")["seq"] < 30:
+            pass
+        # Ten at once, the next ten too, for the pause comes after them; the last ten half a second later.
+        assert time.monotonic() - began >= 0.45
+
+
+def test_compression_is_off(server: FakeServer) -> None:
+    with connect(f"ws://127.0.0.1:{server.port}/socket", compression="deflate") as socket:
+        assert socket.response is not None
+        assert "Sec-WebSocket-Extensions" not in socket.response.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/watch/x", "/overlay/x", "/static/main.js", "/api/info"])
+def test_nothing_of_elsewhere_is_loaded_or_run(server: FakeServer, path: str) -> None:
+    headers = headers_of(server.url + path)
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_second_speaker_of_another_session_is_not_harmed_by_garbage(server: FakeServer) -> None:
+    with begin(server, k=1) as (_, good), begin(server, k=1) as (_, bad):
+        bad.send(json.dumps({"type": "words", "seq": 1, "words": ["no no"]}))
+        assert receive(bad, "error")["code"] == "word"
+        send(good, type="words", seq=1, words=["ka"])
+        assert receive(good, "ack")["seq"] == 1
