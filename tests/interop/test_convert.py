@@ -157,8 +157,8 @@ def test_the_authors_logs_score_as_the_trace_does(tmp_path: Path) -> None:
 
 
 def test_seconds_are_the_same_functions_of_other_numbers(tmp_path: Path) -> None:
-    stream = made_up(tmp_path, 3, timed=True)
-    (log,) = load_streams(*([path] for path in stream))
+    source, reference, trace = made_up(tmp_path, 3, timed=True)
+    (log,) = load_streams([source], [reference], [trace])
     assert log.seconds is not None
     assert sum(log.seconds.source_lengths) > max(log.seconds.delays) - 1e-9
     scores = stream_yaal([2.0, 3.5], [4.0], [2], [2])

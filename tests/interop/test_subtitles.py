@@ -106,7 +106,7 @@ def test_a_parser_that_is_not_ours_reads_every_srt(said: list[tuple[str, bool]],
 @given(said=words, pace=st.floats(10, 3000))
 def test_a_parser_that_is_not_ours_reads_every_vtt(said: list[tuple[str, bool]], pace: float) -> None:
     cues = cues_of(said, pace)
-    read = list(webvtt.from_buffer(io.StringIO(file_of(cues, "vtt"))))
+    read = webvtt.from_buffer(io.StringIO(file_of(cues, "vtt"))).captions
     assert [cue.raw_text for cue in read] == [escape(cue.text, "vtt") for cue in cues]
     assert [round(1000 * cue.start_in_seconds) // 1000 for cue in read] == [round(cue.start) // 1000 for cue in cues]
 
@@ -115,6 +115,6 @@ def test_what_looks_like_markup_is_read_as_text_by_others() -> None:
     text = "<b>2</b> --> 3 & {y:i}"
     cue = Cue(text, 0, 2000)
     (from_srt,) = srt.parse(file_of([cue], "srt"))
-    (from_vtt,) = webvtt.from_buffer(io.StringIO(file_of([cue], "vtt")))
+    (from_vtt,) = webvtt.from_buffer(io.StringIO(file_of([cue], "vtt"))).captions
     assert not any(mark in from_srt.content for mark in ("-->", "<", ">", "{", "}"))
     assert from_vtt.raw_text == "&lt;b&gt;2&lt;/b&gt; --&gt; 3 &amp; {y:i}"

@@ -42,7 +42,8 @@ FIRST = 2 + len(CONTROL)
 """Our id of Marian's piece 0."""
 NEVER = -1e4
 """The bias of a piece that must not be predicted."""
-_PIECE = spm.ModelProto.SentencePiece
+_MODEL = spm.ModelProto  # type: ignore[attr-defined]  # protobuf makes it when it is imported
+_PIECE = _MODEL.SentencePiece
 _EXPECTED = {
     "model_type": "marian",
     "activation_function": "swish",
@@ -168,7 +169,7 @@ def languages(folder: Path, source: str | None, target: str | None) -> tuple[str
 
 def renumbered(path: Path, marian: Marian) -> Subwords:
     """A SentencePiece model with Marian's pieces under our ids; those of the other side are there, and unused."""
-    model = spm.ModelProto()
+    model = _MODEL()
     try:
         model.ParseFromString(path.read_bytes())
     except OSError as error:
