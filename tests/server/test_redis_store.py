@@ -77,6 +77,20 @@ def test_without_an_answer_the_store_says_so_and_nothing_is_half_done(redis_serv
     store.close()
 
 
+def test_a_full_redis_takes_nothing_and_loses_nothing(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url, patience=0.2)
+    store.create(SAVED, ["a"])
+    store.client.config_set("maxmemory", "1")
+    with pytest.raises(StoreError, match="does not answer"):
+        store.advance([STEP])
+    store.client.config_set("maxmemory", "0")
+    assert store.load("id") == SAVED
+    assert store.advance([STEP]) == [True]
+    assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    store.close()
+
+
 def test_sessions_expire_by_themselves(redis_server: RedisServer) -> None:
     redis_server.clear()
     store = RedisStore(redis_server.url, keep=100.0)

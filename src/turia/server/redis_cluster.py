@@ -69,5 +69,5 @@ def _key(name: str) -> str:
 def _answered() -> Iterator[None]:
     try:
         yield
-    except (redis.ConnectionError, redis.TimeoutError) as error:
+    except redis.RedisError as error:
         raise StoreError("the store of sessions does not answer") from error

@@ -10,7 +10,8 @@ whole or not at all. Keys of sessions expire by themselves, `keep` seconds after
 Redis must write an append-only file, with `appendfsync always`, and must not evict: otherwise it would lose, or drop,
 what was acknowledged. (With `everysec` it answers before it writes, while an earlier write is on its way to the disk:
 a `kill -9` of Redis then costs up to two seconds, as a test of ours found out.)
-While Redis does not answer, calls wait and try again for `patience` seconds; then they raise StoreError.
+While Redis does not answer, or takes nothing (full, read-only), calls wait and try again for `patience` seconds; then
+they raise StoreError.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class RedisStore:
         if told["aof_enabled"] != 1:
             raise ResourceError("the Redis of --store keeps no append-only file; set `appendonly yes`")
         try:
-            fsync = self.ask(lambda: self.client.config_get("appendfsync"))["appendfsync"]
+            fsync = self.client.config_get("appendfsync")["appendfsync"]
         except redis.ResponseError:
             log.warning("the Redis of --store does not tell its settings; it must have `appendfsync always`")
         else:
@@ -118,13 +119,17 @@ class RedisStore:
             )
 
     def ask(self, question: Callable[[], T]) -> T:
-        """The answer to something that may be asked twice; waits for a Redis that is away or still loading."""
+        """The answer to something that may be asked twice; waits for a Redis that is away, loading or full."""
         until = time.monotonic() + self._patience
         while True:
             try:
                 return question()
-            except (redis.ConnectionError, redis.TimeoutError) as error:
+            except redis.AuthenticationError:
+                raise
+            except redis.RedisError as error:
                 if time.monotonic() + PAUSE > until:
+                    # Its text may hold what was said; its kind does not.
+                    log.warning("the store of sessions does not answer: %s", type(error).__name__)
                     raise StoreError("the store of sessions does not answer; try again soon") from error
                 time.sleep(PAUSE)
 
@@ -178,7 +183,7 @@ class RedisStore:
         """Asked once: if the answer is lost, nobody knows whether the ticket was used."""
         try:
             value: str | None = self.client.getdel(_ticket_key(ticket))
-        except (redis.ConnectionError, redis.TimeoutError) as error:
+        except redis.RedisError as error:
             raise StoreError("the store of sessions does not answer; ask for another ticket") from error
         return value
 
