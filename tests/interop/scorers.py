@@ -13,6 +13,7 @@ import os
 import site
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
@@ -27,6 +28,8 @@ PACKAGES = (
     *("requests", "urllib3", "idna", "charset-normalizer", "certifi"),
 )
 
+INSTALL_SECONDS, RETRY_SECONDS = 240, 600
+"""Other tests, and other test processes, do not try in vain once more."""
 SITES = "TURIA_TESTS_SITES"
 # `addsitedir`, unlike PYTHONPATH, honours how Turia itself is installed.
 LOOK_FOR_THE_REST = (
@@ -61,17 +64,24 @@ def install_scorers() -> Scorers:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turia-tests"
     made_of = "\n".join((*PACKAGES, sys.base_prefix, sys.version, LOOK_FOR_THE_REST))
     folder = cache / f"scorers-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}"
-    ready = folder / "ready"
+    ready, failed = folder / "ready", cache / "failed"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not ready.exists():
-                _make(folder)
+                if failed.exists() and time.time() - failed.stat().st_mtime < RETRY_SECONDS:
+                    pytest.skip(failed.read_text(encoding="utf-8"))
+                try:
+                    _make(folder)
+                except subprocess.SubprocessError as error:
+                    detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
+                    reason = f"SimulEval and OmniSTEval cannot be installed here: {detail[-1] if detail else error!r}"
+                    failed.write_text(reason, encoding="utf-8")
+                    pytest.skip(reason)
                 ready.touch()
-    except (OSError, subprocess.SubprocessError) as error:
-        detail = str(getattr(error, "stderr", "") or error).strip().splitlines()
-        pytest.skip(f"SimulEval and OmniSTEval cannot be installed here: {detail[-1] if detail else error!r}")
+    except OSError as error:
+        pytest.skip(f"SimulEval and OmniSTEval cannot be installed here: {error}")
     return Scorers(folder)
 
 
@@ -81,4 +91,4 @@ def _make(folder: Path) -> None:
     packages = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
     (packages / "rest.pth").write_text(LOOK_FOR_THE_REST, encoding="utf-8")
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
-    subprocess.run([*install, *PACKAGES], capture_output=True, text=True, check=True, timeout=240)
+    subprocess.run([*install, *PACKAGES], capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS)
