@@ -38,6 +38,8 @@ class Corpus:
     """Whether documents are real, so that history windows may be cut from them."""
     repeat: Positive = 1
     """How often the corpus is used in one epoch."""
+    licence: str | None = None
+    """Under which terms it may be used; goes into the cards of models that were trained on it."""
 
 
 @dataclass(frozen=True)

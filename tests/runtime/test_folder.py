@@ -70,7 +70,13 @@ def test_keys_of_later_releases_are_passed_over(folder: Path) -> None:
     assert load_folder(folder).config == config_of(tiny_shape(), "int8")
 
 
-@pytest.mark.parametrize("name", ["weights.bin", "decoder-x4.onnx", "subwords.model", "README.md", "config.json"])
+def test_people_may_finish_the_card(folder: Path) -> None:
+    with (folder / "README.md").open("a", encoding="utf-8") as card:
+        card.write("It knows no dialects.\n")
+    assert load_folder(folder).config == config_of(tiny_shape(), "int8")
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "decoder-x4.onnx", "subwords.model", "config.json"])
 def test_one_altered_byte_is_found(folder: Path, name: str) -> None:
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1

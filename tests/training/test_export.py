@@ -82,6 +82,7 @@ def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path
     card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
     front = card.split("---")[1].splitlines()
     assert "- toy/train.source" in front
+    assert "- toy/train.source: Apache-2.0" in card
     assert "- bleu_k4_h0 11.00 (dev set, while training, float32)" in front
     assert "weights of step-00000001;" in card
     assert "trained for k from 1 to 6" in card

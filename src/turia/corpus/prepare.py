@@ -15,6 +15,7 @@ content of the corpora): the same recipe again has nothing to do, a changed one 
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import fcntl
 import hashlib
@@ -363,7 +364,7 @@ def _chunks(
 
 def _identity(corpus: Corpus) -> dict[str, Any]:
     """A corpus by its settings and by the content of its files."""
-    settings = to_dict(corpus)
+    settings = to_dict(dataclasses.replace(corpus, licence=None))
     for key in ("path", "source", "target", "documents"):
         path = getattr(corpus, key)
         if path is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
 from turia.interop.installed import front_matter
-from turia.runtime.folder import CARD_FILE, CONFIG_FILE, SUMS_FILE, ModelConfig, load_folder
+from turia.runtime.folder import CARD_FILE, CONFIG_FILE, ModelConfig, load_folder
 
 LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "mpl-2.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
@@ -51,7 +51,6 @@ def make_hub_folder(folder: Path, licence: str = "unknown") -> None:
         card.write_text(hub_card(old, config, licence), encoding="utf-8", newline="\n")
         lines = [f"{pattern} filter=lfs diff=lfs merge=lfs -text\n" for pattern in LARGE]
         (folder / ATTRIBUTES_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
-        _leave_out_of_sums(folder / SUMS_FILE, (CARD_FILE, ATTRIBUTES_FILE))
     except OSError as error:
         raise ResourceError(f"{folder}: cannot be written: {error.strerror}") from error
     load_folder(folder)
@@ -85,8 +84,3 @@ def _body(card: str) -> str:
         return card
     end = next(number for number, line in enumerate(lines[1:], start=1) if line.strip() == "---")
     return "\n".join(lines[end + 1 :]).lstrip("\n")
-
-
-def _leave_out_of_sums(path: Path, names: tuple[str, ...]) -> None:
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if line[66:] not in names]
-    path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8", newline="\n")

@@ -27,6 +27,8 @@ AS_GIVEN, NORMALISATION = 0, 1
 """Words as they are, and the version of text/normalise.py's rules: a model must be run with what it was trained on."""
 
 CONFIG_FILE, SUMS_FILE, CARD_FILE = "config.json", "SHA256SUMS", "README.md"
+UNSUMMED = (SUMS_FILE, CARD_FILE)
+"""People finish the card, and the model stays the same."""
 WEIGHTS_FILE = "weights.bin"
 SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
     "subwords.model",
@@ -122,7 +124,7 @@ def write_config(config: ModelConfig, folder: Path) -> None:
 
 def write_sums(folder: Path) -> None:
     """The sums of all files, such that `sha256sum -c SHA256SUMS` reads them."""
-    names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name != SUMS_FILE)
+    names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name not in UNSUMMED)
     lines = [f"{_sum(folder / name)}  {name}\n" for name in names]
     (folder / SUMS_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
 

@@ -69,7 +69,7 @@ def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
 
 def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: list[str]) -> str:
     """README.md: front matter that `turia models` reads, and sections for people to fill."""
-    corpora = list(dict.fromkeys(_corpus_name(corpus) for corpus in recipe.data.train))
+    licences = {_corpus_name(corpus): corpus.licence or "licence to be named" for corpus in recipe.data.train}
     shape = config.shape
     ks = "1 to the length of a sentence" if config.trained_k is None else "{} to {}".format(*config.trained_k)
     lines = [
@@ -78,7 +78,7 @@ def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: l
         f"- {config.source_language}",
         f"- {config.target_language}",
         "data:",
-        *(f"- {name}" for name in corpora),
+        *(f"- {name}" for name in licences),
         "scores:",
         *(f"- {score} (dev set, while training, float32)" for score in scores),
         "---",
@@ -95,7 +95,7 @@ def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: l
         "",
         "## Data and licences",
         "",
-        *(f"- {name}: licence to be named" for name in corpora),
+        *(f"- {name}: {licence}" for name, licence in licences.items()),
         "",
         "## Limits",
         "",
