@@ -25,7 +25,18 @@ MAY_IMPORT = {
     "corpus": {"stream", "text", "policy"},
     "model": {"stream", "text", "policy"},
     # Validation translates with the engine itself (docs/decisions/014).
-    "training": {"stream", "text", "policy", "corpus", "model", "segmenter", "runtime", "engine", "evaluation"},
+    "training": {
+        "stream",
+        "text",
+        "policy",
+        "corpus",
+        "model",
+        "segmenter",
+        "runtime",
+        "engine",
+        "evaluation",
+        "stopping",
+    },
     "segmenter": {"stream", "text", "policy", "corpus", "model"},
     "runtime": {"stream", "text", "policy", "model"},
     "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
@@ -33,10 +44,22 @@ MAY_IMPORT = {
     "server": {"stream", "text", "policy", "segmenter", "runtime", "engine", "interop"},
     "client": set[str](),
     # Sweeps read test sets.
-    "interop": {"stream", "text", "policy", "corpus", "model", "segmenter", "runtime", "engine", "evaluation"},
+    "interop": {
+        "stream",
+        "text",
+        "policy",
+        "corpus",
+        "model",
+        "segmenter",
+        "runtime",
+        "engine",
+        "evaluation",
+        "stopping",
+    },
     "evaluation": {"stream"},
     "config": {"typed"},
     "typed": set[str](),
+    "stopping": set[str](),
     "errors": set[str](),
 }
 # The public API, the command line and its progress bars stand above all rooms; no room imports them.

@@ -153,8 +153,8 @@ def translate(
         k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
         punctuation=punctuation,
     )  # fmt: skip
-    if run(stream, file, feed, output, trace):
-        raise KeyboardInterrupt
+    if signal := run(stream, file, feed, output, trace):
+        raise Stopped(signal)
 
 
 @app.command()

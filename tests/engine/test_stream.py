@@ -252,12 +252,12 @@ def test_a_beam_plans_no_further_than_the_guards_let_a_sentence_go() -> None:
 
 
 def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
-    odd = ["<SEP>", "▁", "\ud800", "\x00", "x" * 200_000, "\u202eabc", "a▁b", "<0x41>", "<pad>", "–"]
+    odd = ["<SEP>", "▁", "\ud800", "\x00", "x" * 200_000, "\u202eabc", "a▁b", "<0x41>", "<pad>", "–", "a\ufffdb"]
     backend = Echo()
     stream = stream_of(backend, [len(odd)], k=1)
     records = run(stream, odd)
     assert stream.read == len(odd)
-    assert stream.replaced == 2
+    assert stream.replaced == 3
     notes = {record.kind for record in records if isinstance(record, Note)}
     assert notes >= {"long-word", "not-text"}
     text = " ".join(written(records))

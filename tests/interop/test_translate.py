@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tests.engine.fakes import Echo, fake_model
+from tests.engine.fakes import Echo, TargetSeen, fake_model
+from turia.engine.model import Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.interop.output import OutputFormat
 from turia.interop.subtitles import parse
 from turia.interop.translate import translate
+from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.times import SpokenWord
 from turia.stream.trace import parse_trace
@@ -65,13 +69,32 @@ def test_words_are_written_at_once() -> None:
     assert seen == ["", "ka", "ka le mi\n", "ka le mi\n", "ka le mi\nno pu\n"]
 
 
+class Interrupted(Echo):
+    """The signal comes while a step is computed."""
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
+        if not self.batches.count(0):
+            self.batches.append(0)
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().decode(requests)
+
+
+def test_an_interrupt_in_the_middle_of_a_word_loses_nothing() -> None:
+    interrupted = Stream(fake_model(Interrupted()), GivenSegmenter([3, 2]), Settings(k=2))
+    out, trace = io.StringIO(), io.StringIO()
+    assert translate(interrupted, map(SpokenWord, WORDS), "text", out, trace) == signal.SIGINT
+    assert out.getvalue() == "ka le\n"
+    assert parse_trace(trace.getvalue().splitlines()).words() == ["ka", "le"]
+
+
 def test_an_interrupt_finishes_what_was_read() -> None:
     def speak() -> Iterator[SpokenWord]:
         yield from map(SpokenWord, WORDS[:2])
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield SpokenWord("never")
 
     out, trace = io.StringIO(), io.StringIO()
-    assert translate(stream(), speak(), "text", out, trace)
+    assert translate(stream(), speak(), "text", out, trace) == signal.SIGTERM
     assert out.getvalue() == "ka le\n"
     assert parse_trace(trace.getvalue().splitlines()).source_words() == 2
 

@@ -16,9 +16,9 @@ from tests.training.test_resume import assert_same, short, weights
 from tests.training.toy import TINY
 from turia.cli import main
 from turia.errors import Stopped
+from turia.stopping import StopRequests
 from turia.training.loop import Trainer, train
 from turia.training.run import RunFolder
-from turia.training.stopping import StopRequests
 from turia.training.validation import validate
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from turia.engine.model import Model, Steps, run_steps
-from turia.engine.search import Writer
+from turia.engine.search import REPLACEMENT, Writer
 from turia.engine.settings import Settings
 from turia.engine.window import Growing, History
 from turia.errors import InputError
@@ -207,6 +207,9 @@ class Stream:
         elif any("\ud800" <= letter <= "\udfff" for letter in word):
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "lone surrogates were left out"))
+        elif REPLACEMENT in word:
+            self.replaced += 1
+            records.append(Note("not-text", self.sentence, "there were bytes that are no text"))
         return pieces
 
     def _fits(self, pieces: tuple[int, ...]) -> bool:

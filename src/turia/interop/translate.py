@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from turia.engine.stream import Stream
-from turia.errors import InputError
+from turia.errors import InputError, Stopped
 from turia.interop.asr_feeds import InputFormat, spoken_words
 from turia.interop.output import OutputFormat, output
+from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write, header_line, record_line
 from turia.text.reading import read_words
@@ -26,8 +27,11 @@ from turia.text.reading import read_words
 
 def translate(
     stream: Stream, words: Iterable[SpokenWord], kind: OutputFormat, file: TextIO, trace: TextIO | None = None
-) -> bool:
-    """Translates `words` into `file`; True if it was interrupted: then what was read is finished all the same."""
+) -> int:
+    """Translates `words` into `file`, and gives the signal that ended it early, or 0.
+
+    A signal is obeyed between two words or while one is waited for: what was read is finished all the same.
+    """
     began = time.monotonic()
     writer = output(kind, file, stream.header())
     times = SpokenTimes()
@@ -44,16 +48,21 @@ def translate(
         if records:
             file.flush()
 
-    interrupted = False
-    try:
-        for word in words:
+    stop, coming = StopRequests(), iter(words)
+    with stop.noted():
+        while not stop.number:
+            try:
+                with stop.obeyed_at_once():
+                    word = next(coming, None)
+            except Stopped:
+                break
+            if word is None:
+                break
             times.push(word)
             put(stream.push(word.text))
-    except KeyboardInterrupt:
-        interrupted = True
-    put(stream.flush())
+        put(stream.flush())
     file.flush()
-    return interrupted
+    return stop.number
 
 
 def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
@@ -77,8 +86,8 @@ def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[Spoke
         yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
 
 
-def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> bool:
-    """The command: standard output, and a trace file if asked for."""
+def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> int:
+    """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
     with ExitStack() as stack:
         file = None
         if trace is not None:
@@ -86,4 +95,8 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
                 file = stack.enter_context(trace.open("w", encoding="utf-8"))
             except OSError as error:
                 raise InputError(f"{trace}: cannot be written: {error.strerror}") from error
-        return translate(stream, words_of(source, feed), kind, sys.stdout, file)
+        signal = translate(stream, words_of(source, feed), kind, sys.stdout, file)
+    if stream.replaced:
+        words = "1 word" if stream.replaced == 1 else f"{stream.replaced} words"
+        print(f"warning: {words} did not reach the model as given (too long, or not text)", file=sys.stderr)
+    return signal

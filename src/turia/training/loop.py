@@ -28,6 +28,7 @@ from turia.errors import ConfigError, Stopped
 from turia.model.checkpoint import load_json, load_tensors, load_weights, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
+from turia.stopping import StopRequests
 from turia.training import schedule
 from turia.training.curves import draw_curves
 from turia.training.data import PreparedData, open_data
@@ -35,7 +36,6 @@ from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
 from turia.training.run import Progress, RunFolder
-from turia.training.stopping import StopRequests
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0

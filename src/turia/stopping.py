@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM during training: noted when they come, obeyed when the step is done and can be saved.
+"""SIGINT and SIGTERM during long work: noted when they come, obeyed where the work can be left.
 
-The second signal is not noted: it does what it did before training began, which is to end the process at once.
+The second signal is not noted: it does what it did before the work began, which is to end the process at once.
 """
 
 from __future__ import annotations
