@@ -33,7 +33,7 @@ INSTALL_SECONDS, RETRY_SECONDS = 240, 600
 SITES = "TURIA_TESTS_SITES"
 # `addsitedir`, unlike PYTHONPATH, honours how Turia itself is installed.
 LOOK_FOR_THE_REST = (
-    f"import os, site; [site.addsitedir(p) for p in os.environ.get({SITES!r}, '').split(os.pathsep) if p]\n"
+    f"import os, site; list(map(site.addsitedir, filter(None, os.environ.get({SITES!r}, '').split(os.pathsep))))\n"
 )
 
 
