@@ -121,6 +121,7 @@ def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str])
     expect(page.locator("#target .word")).to_have_count(4)
     page.locator("#model").select_option("en-de")
     expect(page.locator("#target-title")).to_have_text("German")
+    assert page.locator("#source .waiting").count() == 0
     type_words(page, "pu ")
     expect(page.locator("#target .word")).to_have_count(5)
     assert complaints == []
@@ -261,6 +262,9 @@ def test_audience_and_overlay_follow(page: Page, server: FakeServer, complaints:
     assert background == "rgba(0, 0, 0, 0)"
     page.get_by_role("button", name="Finish").click()
     expect(watch.locator("#status")).to_have_text("Finished")
+    expect(page.locator("#sources")).to_have_attribute("inert", "")
+    page.get_by_role("button", name="New session").click()
+    expect(page.get_by_role("button", name="Play a sample speech")).to_be_visible()
     assert complaints == []
 
 

@@ -7,9 +7,11 @@ import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
 const KEY = "turia-key";
+const SAMPLES = ["de", "en"];
 const find = (id) => document.getElementById(id);
 const captions = new Captions(document);
 let connection = null;
+let over = false;
 let beginning = null;
 let queued = [];
 let player = null;
@@ -27,7 +29,7 @@ function attach(session, secret, kept) {
   document.body.dataset.session = session;
   const keep = () => {
     // The connection says so while it is being made, too.
-    if (connection && !connection.ended) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
+    if (connection && !over) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
   };
   const on = { events: show, status: showState, warning: warn, clock: (ms) => captions.clock(ms), kept: keep };
   connection = new Connection(session, secret, on, kept);
@@ -55,6 +57,9 @@ function show(events) {
 function showState(state, text) {
   showStatus(state, text);
   if (state !== "ended" && state !== "error") return;
+  // Nothing that is said from here on would reach anybody.
+  over = true;
+  find("sources").inert = true;
   silence();
   sessionStorage.removeItem(KEPT);
   find("finish").textContent = "New session";
@@ -92,6 +97,7 @@ function askForKey(question) {
 
 // The first words begin the session; those that come meanwhile wait for it.
 async function say(words, punctuation = false) {
+  if (over) return;
   if (connection) {
     connection.say(words);
     return;
@@ -152,7 +158,7 @@ function showPlayer(shown) {
 
 async function playSample() {
   const from = find("model").value.split("-")[0];
-  const answer = await fetch(`/static/sample.${from === "en" ? "en" : "de"}.txt`);
+  const answer = await fetch(`/static/sample.${from}.txt`);
   playText(await answer.text());
 }
 
@@ -181,6 +187,7 @@ function showK() {
 function showExample() {
   const [from] = find("model").value.split("-");
   for (const example of document.querySelectorAll(".example")) example.hidden = example.dataset.from !== from;
+  find("sample").hidden = !SAMPLES.includes(from);
 }
 
 function setUpTabs() {
@@ -261,7 +268,7 @@ function setUpControls() {
     listen();
   });
   find("finish").addEventListener("click", () => {
-    if (connection.ended || !sessionStorage.getItem(KEPT)) {
+    if (over) {
       location.reload();
       return;
     }
