@@ -92,12 +92,17 @@ def test_streams_wait_for_a_redis_that_is_killed_or_slow_and_new_ones_are_refuse
     async def talk() -> None:
         async with Speaker(pair.first.url, k=2) as speaker:
             await speaker.say(*words[:20])
+            while not speaker.connected:
+                await asyncio.sleep(0.02)
             await asyncio.to_thread(redis_server.kill)
             await speaker.say(*words[20:30])
             status, answer = await asyncio.to_thread(pair.first.post, "/api/sessions")
             assert (status, answer["code"]) == (503, "store")
             assert (await asyncio.to_thread(pair.first.get, "/readyz"))[0] == 503
             assert (await asyncio.to_thread(pair.first.get, "/livez"))[0] == 200
+            # After some seconds of waiting the speaker is sent off, and comes back by itself.
+            while speaker.connected:
+                await asyncio.sleep(0.05)
             await asyncio.to_thread(redis_server.start)
             await speaker.say(*words[30:40])
             await asyncio.to_thread(redis_server.pause)
@@ -107,9 +112,11 @@ def test_streams_wait_for_a_redis_that_is_killed_or_slow_and_new_ones_are_refuse
             await speaker.say(*words[50:])
             await speaker.end()
             check(await collect(speaker), words)
+            assert speaker.connections >= 2
 
     asyncio.run(talk())
     assert pair.first.faults() == []
+    assert 'turia_refusals_total{code="store"}' in pair.first.get("/metrics")[1]
 
 
 def test_metrics_add_up(pair: Pair, redis_server: RedisServer) -> None:

@@ -15,7 +15,7 @@ from turia.engine.model import Steps
 from turia.server.messages import Words
 from turia.server.session import Session, inputs_of
 from turia.server.sqlite_store import SqliteStore
-from turia.server.store import Advance, Saved
+from turia.server.store import Advance, Saved, StoreError
 from turia.server.worker import INPUTS_A_ROUND, Done, Failed, Task, Worker
 from turia.stream.trace import Record
 
@@ -103,6 +103,23 @@ def test_a_store_that_fails_fails_the_batch_and_not_the_worker(store: SqliteStor
     assert isinstance(reports.get(timeout=30), Done)
     worker.stop()
     assert reports.empty()
+
+
+def test_without_a_store_sessions_are_let_go_and_can_come_back(store: SqliteStore) -> None:
+    class Away(SqliteStore):
+        def __init__(self) -> None:
+            """Nothing is opened."""
+
+        def advance(self, advances: Sequence[Advance]) -> list[bool]:
+            raise StoreError("no answer")
+
+    mine = task(store, "mine")
+    reports: list[Done | Failed] = []
+    worker = Worker(Away(), reports.append, clock=lambda: 1.0)
+    worker.submit(mine, inputs_of(Words(1, ("ka",))))
+    worker.start()
+    worker.stop()
+    assert reports == [Failed(mine, "store")]
 
 
 def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -> None:
