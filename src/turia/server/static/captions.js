@@ -31,6 +31,7 @@ class Pane {
       if (scrollTop < this.top - 1) this.following = false;
       if (scrollHeight - scrollTop - clientHeight < 48) this.following = true;
       this.top = scrollTop;
+      text.classList.toggle("scrolled", scrollTop > 4);
       onScroll();
     });
   }
