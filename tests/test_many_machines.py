@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -30,7 +31,7 @@ from turia.server.session import Translators
 pytest.importorskip("ray", reason="the ray extra is not installed")
 
 
-def load_fakes(models: tuple[str, ...]) -> Translators:
+def load_fakes(deployed: Any) -> Translators:
     return fake_translators()
 
 

@@ -12,7 +12,6 @@ no longer asked for its health; it notices, says going-away to all its connectio
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import os
 import signal
@@ -26,10 +25,13 @@ from typing import Any
 import ray
 from fastapi import FastAPI
 from ray import serve
+from ray.exceptions import RayError
 from ray.serve import Application
 from ray.serve.config import AutoscalingConfig, AutoscalingContext, AutoscalingPolicy, HTTPOptions
+from ray.serve.exceptions import RayServeException
 
 from turia.errors import InputError
+from turia.runtime.session import CPU
 from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
 from turia.server.limits import Limits
@@ -44,6 +46,8 @@ APP = "turia"
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0"}
 """Environment of Ray: it tells nobody, and a proxy hands connections to all replicas, not first to those of its own
 node. On a cluster, `ray start` must have it."""
+GPU = ("CUDAExecutionProvider", *CPU)
+"""For ONNX Runtime, which needs its package for GPUs then."""
 HEALTH_SECONDS = 2.0
 UNASKED_SECONDS = 3 * HEALTH_SECONDS
 """A replica that was not asked for its health for so long is to go."""
@@ -85,14 +89,15 @@ class Deployed:
         return replace(self.limits, streams=self.streams, streams_a_key=self.streams, sockets=sockets)
 
 
-Load = Callable[[tuple[str, ...]], Translators]
+Load = Callable[[Deployed], Translators]
 
 
-def load_models(models: tuple[str, ...]) -> Translators:
-    """The translators of a replica."""
+def load_models(deployed: Deployed) -> Translators:
+    """The translators of a replica; on a GPU if it has one."""
     from turia.engine.translator import Translator, packaged_models
 
-    loaded = [Translator.load(name) for name in models or packaged_models() or ("de-en",)]
+    names = deployed.models or packaged_models() or ("de-en",)
+    loaded = [Translator.load(name, providers=GPU if deployed.gpus else CPU) for name in names]
     return {translator.model.name: translator for translator in loaded}
 
 
@@ -102,7 +107,7 @@ class Replica:
 
     def __init__(self, deployed: Deployed, load: Load) -> None:
         self._deployed = deployed
-        self._translators = load(deployed.models)
+        self._translators = load(deployed)
         self._asked = time.monotonic()
         self._watching: asyncio.Task[None] | None = None
         self._drains = False
@@ -137,12 +142,14 @@ class Replica:
                 continue
             # Perhaps it is Serve's controller that died: then we go on, and a new one will ask.
             before = self._asked
-            with contextlib.suppress(Exception):
+            try:
                 await asyncio.wait_for(asyncio.to_thread(serve.status), 2 * HEALTH_SECONDS)
-                if self._asked == before:
-                    self._drains = True
-                    await self._app.state.hub.drain()
-                    return
+            except (TimeoutError, RayError, RayServeException):
+                continue
+            if self._asked == before:
+                self._drains = True
+                await self._app.state.hub.drain()
+                return
 
 
 def wanted_replicas(ctx: AutoscalingContext) -> tuple[int | float, dict[str, Any]]:
