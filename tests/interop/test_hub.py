@@ -86,7 +86,7 @@ def test_the_command_takes_a_model_folder_too(folder: Path, tmp_path: Path, caps
     out = tmp_path / "hub"
     assert main(["export", str(folder), str(out), "--hub", "--license", "mit"]) == 0
     assert capsys.readouterr().out == f"{out}\n"
-    assert metadata_load(out / "README.md")["license"] == "mit"
+    assert ModelCard.load(out / "README.md").data.license == "mit"
     assert (folder / "README.md").read_text(encoding="utf-8") == CARD
     assert main(["export", str(folder), str(tmp_path / "again")]) == 2
     assert "recipe.json" in capsys.readouterr().err

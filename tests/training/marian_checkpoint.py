@@ -37,7 +37,8 @@ def write_checkpoint(folder: Path) -> MarianMTModel:
         scale_embedding=True, activation_function="swish", pad_token_id=pad, eos_token_id=0,
         decoder_start_token_id=pad, forced_eos_token_id=0,
     )  # fmt: skip
-    marian = MarianMTModel(config).eval()
+    marian = MarianMTModel(config)
+    marian.train(False)
     with torch.no_grad():
         # Nothing is zero or one in it: a bias or a norm that got lost would be seen.
         for name, parameter in marian.named_parameters():

@@ -111,7 +111,9 @@ def greedy(marian: MarianMTModel, translator: Translator, words: list[str], piec
     ids, _ = model.source_subwords.encode_words(words)
     source = [piece - FIRST for piece in ids] + [0]
     written: list[int] = []
-    target = [marian.config.pad_token_id]
+    start = marian.config.pad_token_id
+    assert start is not None
+    target = [start]
     while len(written) < pieces:
         scores = np.full(len(model.target_subwords), -np.inf)
         last = their_logits(marian, source, target)[-1]
