@@ -12,7 +12,7 @@ import pytest
 from tests.engine.fakes import Echo
 from tests.server.fakes import fake_translators
 from turia.engine.model import Steps
-from turia.server.messages import Words
+from turia.server.messages import SettingsChange, Words
 from turia.server.session import Session, inputs_of
 from turia.server.sqlite_store import SqliteStore
 from turia.server.store import Advance, Saved, StoreError
@@ -32,13 +32,13 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 TRANSLATORS = fake_translators()
 
 
-def task(store: SqliteStore, name: str) -> Task:
-    session, event = Session.begin(TRANSLATORS, "de-en", 1, True)
+def task(store: SqliteStore, name: str, model: str = "de-en") -> Task:
+    session, event = Session.begin(TRANSLATORS, model, 1, True)
     store.create(Saved(name, "owner", "hash", 0.0, 0.0, 0, 1, False, session.state()), [event])
     return Task(name, session, 0.0, 0, 1)
 
 
-def all_reports(store: SqliteStore, work: Sequence[tuple[Task, Words]]) -> list[Done | Failed]:
+def all_reports(store: SqliteStore, work: Sequence[tuple[Task, Words | SettingsChange]]) -> list[Done | Failed]:
     """Everything is submitted before the worker begins, so that it comes in one batch."""
     reports: list[Done | Failed] = []
     worker = Worker(store, reports.append, clock=lambda: 1.0)
@@ -62,6 +62,26 @@ def test_sessions_share_batches_and_a_long_one_does_not_hold_up_a_short_one(stor
     saved = store.load("long")
     assert saved is not None
     assert (saved.inputs, saved.events) == (20, len(store.events("long", 0, 100)[1]))
+
+
+def test_a_session_that_changes_its_model_is_in_one_batch_of_a_round(store: SqliteStore) -> None:
+    """It was in that of the new model too, with nothing to do; that ended the worker, and with it all captions."""
+    turning, other = task(store, "turning"), task(store, "other", "en-de")
+    reports = all_reports(store, [(turning, SettingsChange(1, model="en-de")), (other, Words(1, ("le",)))])
+    assert [(type(report), report.task.id) for report in reports] == [(Done, "turning"), (Done, "other")]
+
+
+def test_words_after_a_change_of_the_model_are_translated_by_the_new_one(store: SqliteStore) -> None:
+    turning = task(store, "turning")
+    old, new = (TRANSLATORS[name].model.backend for name in ("de-en", "en-de"))
+    assert isinstance(old, Echo)
+    assert isinstance(new, Echo)
+    old.batches.clear()
+    new.batches.clear()
+    reports = all_reports(store, [(turning, SettingsChange(1, model="en-de")), (turning, Words(2, ("le", "mi")))])
+    assert [report.inputs for report in reports if isinstance(report, Done)] == [1, 3]
+    assert old.batches == []
+    assert new.batches != []
 
 
 def test_a_session_that_fails_harms_no_other(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:

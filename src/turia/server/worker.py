@@ -1,7 +1,8 @@
 """The one thread that translates: it takes what is waiting, runs it as batches, stores it, and reports.
 
 In each round every session that has inputs waiting gets at most `INPUTS_A_ROUND` of them done, so that a client that
-sends a thousand words at once does not hold up the others. Nothing is reported before the store has it.
+sends a thousand words at once does not hold up the others. Nothing is reported before the store has it. A batch is of
+one model: a session that changes its model goes on with the new one in the next round.
 
 A session whose own work fails is reported as failed and harms no other. When the backend or the store fails, every
 session of the round is: the streams in memory are then ahead of the store, and must be loaded again.
@@ -19,6 +20,7 @@ from typing import Literal
 
 from turia.engine.batcher import run_together
 from turia.engine.model import Steps
+from turia.server.messages import SettingsChange
 from turia.server.session import Input, Session
 from turia.server.store import Advance, Store, StoreError
 
@@ -116,9 +118,11 @@ class Worker:
 
     def _round(self, tasks: Sequence[Task]) -> None:
         """A few inputs of every session that has some."""
-        models = {task.session.model.name: task.session.model for task in tasks}
-        for model in models.values():
-            group = [task for task in tasks if task.session.model.name == model.name]
+        # All groups are made before the first works: a session may have another model afterwards.
+        groups: dict[str, list[Task]] = {}
+        for task in tasks:
+            groups.setdefault(task.session.model.name, []).append(task)
+        for group in groups.values():
             try:
                 self._batch(group)
             except StoreError:
@@ -132,9 +136,10 @@ class Worker:
                     self._fail(task)
 
     def _batch(self, tasks: Sequence[Task]) -> None:
-        portions = [task.waiting[:INPUTS_A_ROUND] for task in tasks]
+        portions = [_portion(task.waiting) for task in tasks]
+        backend = tasks[0].session.model.backend
         work = [_guarded(task, portion, self._clock) for task, portion in zip(tasks, portions, strict=True)]
-        results = run_together(work, tasks[0].session.model.backend)
+        results = run_together(work, backend)
         now = self._clock()
         ready = [
             (task, portion, tuple(events), task.session.ended)
@@ -176,6 +181,15 @@ class Worker:
         task.failed = True
         del self._busy[task.id]
         self._report(Failed(task, cause))
+
+
+def _portion(waiting: Sequence[Input]) -> list[Input]:
+    """What is done of these in one round: nothing after a change of the model, whose backend is not the batch's."""
+    portion = list(waiting[:INPUTS_A_ROUND])
+    for count, item in enumerate(portion, start=1):
+        if isinstance(item, SettingsChange) and item.model is not None:
+            return portion[:count]
+    return portion
 
 
 def _guarded(task: Task, inputs: Sequence[Input], clock: Callable[[], float]) -> Steps[list[str] | None]:
