@@ -20,8 +20,9 @@ from pydantic import BaseModel, Field
 from turia import __version__
 from turia.server.access import Keys, matches, origin_allowed
 from turia.server.cluster import Cluster, totals
-from turia.server.hub import Hub, Live, RefusedError
+from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
+from turia.server.live import Live
 from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError, Role
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest

@@ -1,4 +1,4 @@
-"""The sessions that are in use: who speaks, who follows, and what has come of it so far.
+"""The sessions that are in use: they are begun, found, continued and dropped here.
 
 All of it lives on the event loop, so nothing here needs a lock. The worker thread reports with `call_soon_threadsafe`.
 A connection never waits for another: each remembers how far it has read, and takes the next events when it can.
@@ -10,22 +10,20 @@ import asyncio
 import json
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from turia.errors import ModelError
 from turia.server.access import hash_secret, new_secret
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits
-from turia.server.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, SettingsChange
+from turia.server.live import Follower, Live
+from turia.server.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, SettingsChange
 from turia.server.metrics import Metrics
 from turia.server.session import Input, Session, Translating, Translators
 from turia.server.store import Saved, Store, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
-RECENT = 256
-"""Events of a session kept in memory; whoever is further behind reads the store."""
 MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 log = logging.getLogger("turia.server")
@@ -37,76 +35,6 @@ class RefusedError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-
-
-@dataclass(eq=False)
-class Follower:
-    """One connection's place in a session."""
-
-    role: Role
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    outbox: list[ServerMessage] = field(default_factory=list)
-    refusal: Refusal | None = None
-    """Set when the connection is to end."""
-
-    def refuse(self, refusal: Refusal) -> None:
-        self.refusal = self.refusal or refusal
-        self.wake.set()
-
-
-class Live:
-    """A session in use."""
-
-    def __init__(self, saved: Saved, now: float) -> None:
-        self.task: Task | None = None
-        self.loading = asyncio.Lock()
-        self.failures = 0
-        self.speaker: Follower | None = None
-        self.followers: set[Follower] = set()
-        self.held_until = now
-        """While nobody speaks, the session keeps its place until then."""
-        self._recent: deque[str] = deque(maxlen=RECENT)
-        self.arrivals: deque[tuple[int, float]] = deque()
-        """Number and time of the inputs in the worker's hands."""
-        self.reset(saved)
-
-    def reset(self, saved: Saved) -> None:
-        """Stands where the store does."""
-        self.saved = saved
-        self.inputs, self.events, self.ended = saved.inputs, saved.events, saved.ended
-        self.received = saved.inputs
-        """Number of the last input that was taken; those after `inputs` are in the worker's hands."""
-        self.end = MAX_SEQ
-        """Number of the end of the stream, once that was taken."""
-        self._recent.clear()
-        self.arrivals.clear()
-
-    def holds_place(self, now: float) -> bool:
-        return not self.ended and (self.speaker is not None or self.held_until > now)
-
-    def add_events(self, events: Sequence[str]) -> None:
-        self._recent.extend(events)
-        self.events += len(events)
-
-    def follow(self, first: int, events: Sequence[str], inputs: int, ended: bool) -> None:
-        """Another server has gone on with the session; `first` is the number of the first of these events."""
-        if first > self.events + 1:
-            # What lay between is not kept any more.
-            self._recent.clear()
-            self.events = first - 1
-        self.add_events(events)
-        self.inputs = self.received = inputs
-        self.ended = ended
-        self.wake_all()
-
-    def recent_after(self, after: int) -> list[str] | None:
-        """The events after number `after`; None if memory does not hold them all."""
-        missing = self.events - after
-        return list(self._recent)[-missing:] if 0 < missing <= len(self._recent) else None
-
-    def wake_all(self) -> None:
-        for follower in self.followers:
-            follower.wake.set()
 
 
 class Hub:
@@ -276,7 +204,9 @@ class Hub:
     async def _load(self, live: Live) -> None:
         """The session's stream, from the store if it is not in memory."""
         async with live.loading:
-            if live.ended or (live.task is not None and await self._owns(live.saved.id, live.task)):
+            task = live.task
+            # While the store was asked, the task may have failed or been let go.
+            if live.ended or (task is not None and await self._owns(live.saved.id, task) and live.task is task):
                 return
             live.task = None
             saved = await asyncio.to_thread(self.store.claim, live.saved.id)
@@ -295,11 +225,17 @@ class Hub:
         return standing is not None and standing.token == task.token
 
     def let_go(self, live: Live) -> None:
-        """Another server has claimed the session: its speaker is there."""
+        """Another server has claimed the session: its speaker and its place are there."""
         live.task, live.received = None, live.inputs
         live.arrivals.clear()
+        if live.loading.locked():
+            # The speaker has come back meanwhile, and is about to claim it again.
+            return
         if live.speaker is not None:
             live.speaker.refuse(Refusal("replaced", "the session goes on in another connection"))
+            live.speaker = None
+        live.held_until = time.monotonic()
+        self._count()
 
     # --- reports --------------------------------------------------------------------------------------------------
 
@@ -367,7 +303,9 @@ class Hub:
         """As `_refuse_if_full`, for all servers together, as they stood a second ago."""
         members = await asyncio.to_thread(cluster.members)
         together = totals(members)
-        if together.full:
+        if not together.members:
+            code, message = "not-ready", "no server is ready"
+        elif together.full:
             code, message = "capacity", f"all {together.capacity} streams are in use"
         elif together.owners[owner] >= self.limits.streams_a_key * together.members:
             code, message = "key-capacity", "all streams of this key are in use"

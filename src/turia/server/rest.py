@@ -22,8 +22,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
 from turia.server.access import matches
-from turia.server.hub import Follower, Hub, Live, RefusedError
+from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Bucket
+from turia.server.live import Follower, Live
 from turia.server.messages import MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.server.session import Input, Word
 

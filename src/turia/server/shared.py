@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from contextlib import suppress
 
 from turia.server.access import new_secret
 from turia.server.cluster import Cluster
-from turia.server.hub import Hub, Live
+from turia.server.hub import Hub
+from turia.server.live import Live
 from turia.server.store import Standing, StoreError
 
 FOLLOW_SECONDS = 0.25
@@ -60,12 +62,19 @@ class Shared:
 
     async def follow(self, with_own: bool) -> None:
         """News of sessions that others own; `with_own`: also whether those in memory are still ours."""
-        lives = [live for live in self._hub.lives() if live.followers and (with_own or live.task is None)]
+        now = time.monotonic()
+        lives = [
+            live
+            for live in self._hub.lives()
+            # A speaker who lost the connection may have come back elsewhere: the place is then held for nobody.
+            if (live.followers and live.task is None) or (with_own and (live.followers or live.holds_place(now)))
+        ]
         standings = await asyncio.to_thread(self._hub.store.standings, [live.saved.id for live in lives])
         for live, standing in zip(lives, standings, strict=True):
-            if standing is None or (live.task is not None and live.task.token >= standing.token):
+            moved = standing is not None and standing.token > live.saved.token
+            if standing is None or (live.task is not None and not moved):
                 continue
-            if live.task is not None:
+            if moved and (live.task is not None or live.holds_place(now)):
                 self._hub.let_go(live)
             await self._catch_up(live, standing)
 

@@ -12,8 +12,9 @@ import time
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from turia.server.hub import Follower, Hub, Live, RefusedError
+from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Bucket
+from turia.server.live import Follower, Live
 from turia.server.messages import (
     MAX_BYTES,
     Ack,
