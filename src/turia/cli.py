@@ -180,7 +180,7 @@ def serve(
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from turia.engine.translator import Translator, packaged_models
-    from turia.server.capacity import measured_streams
+    from turia.server.capacity import TOGETHER, measured_streams
     from turia.server.limits import Limits
     from turia.server.serve import Options, data_folder
     from turia.server.serve import serve as run_server
@@ -190,7 +190,7 @@ def serve(
     if ray and store is None:
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
     names = tuple(model or packaged_models() or ["de-en"])
-    loaded = [Translator.load(name) for name in names]
+    loaded = [Translator.load(name, streams=streams or TOGETHER) for name in names]
     if streams is None:
         streams = measured_streams(loaded)
         print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")

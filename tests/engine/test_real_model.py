@@ -100,6 +100,22 @@ def test_together_streams_get_the_words_that_they_get_alone(translator: Translat
     assert together == alone
 
 
+def test_what_was_loaded_for_many_streams_needs_no_file_any_more(tmp_path: Path) -> None:
+    """A caption must not wait until a graph is read because somebody else has begun to speak."""
+    write_random_folder(tmp_path, "tiny", "int8", vocabulary=500)
+    few, many = Translator.load(tmp_path), Translator.load(tmp_path, streams=5)
+    for graph in tmp_path.glob("*.onnx"):
+        graph.unlink()
+
+    def speak(translator: Translator) -> list[list[Record]]:
+        streams = [translator.stream(k=1, segmenter=GivenSegmenter(LENGTHS)) for _ in range(5)]
+        return run_together([stream.push_steps(WORDS[0]) for stream in streams], translator.model.backend)
+
+    assert [len(records) for records in speak(many)] == [1] * 5
+    with pytest.raises(ModelError, match=r"-x8\.onnx: cannot be loaded"):
+        speak(few)
+
+
 def test_a_folder_is_no_place_for_a_typing_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no model 'de-em': it is no folder, and the models in this package are: "):
         Translator.load("de-em")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from turia.cli import main
 from turia.errors import InputError, ResourceError
+from turia.runtime.session import EncodeRequest
 from turia.server.limits import Limits
 from turia.server.serve import Options, data_folder, listen, read_keys, serve
+from turia.server.session import Translators
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
@@ -39,6 +43,23 @@ def test_a_port_that_is_taken_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ResourceError, match=f"127.0.0.1:{port}: cannot listen"):
             listen("127.0.0.1", port)
+
+
+def test_graphs_for_many_streams_are_there_before_anybody_comes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
+    from turia.runtime.random_model import write_random_folder
+
+    write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
+    served: list[Translators] = []
+    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: served.append(translators))
+    assert main(["serve", "--model", str(tmp_path), "--streams", "5"]) == 0
+    for graph in tmp_path.glob("*.onnx"):
+        graph.unlink()
+    one = np.ones(1, dtype=np.int64)
+    [translators] = served
+    assert len(translators["de-en"].model.backend.encode([EncodeRequest(None, one, one)] * 5)) == 5
 
 
 def test_sessions_are_kept_in_the_users_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -44,14 +44,21 @@ class Translator:
         self._classifiers: dict[int, Classifier] = {}
 
     @classmethod
-    def load(cls, model: str | Path = "de-en", *, threads: int = 1, providers: Sequence[str] = CPU) -> Translator:
-        """The model of a name (`turia models` lists them) or a folder, checked before use."""
+    def load(
+        cls, model: str | Path = "de-en", *, threads: int = 1, providers: Sequence[str] = CPU, streams: int = 1
+    ) -> Translator:
+        """The model of a name (`turia models` lists them) or a folder, checked before use.
+
+        Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
+        """
         folder = load_folder(find_model(model))
+        runtime = Runtime(folder, threads, providers)
+        runtime.warm_up(streams)
         config, shape = folder.config, folder.config.shape
         name = f"{config.source_language}-{config.target_language}"
         loaded = make_model(
             name,
-            Runtime(folder, threads, providers),
+            runtime,
             folder.source_subwords,
             folder.target_subwords,
             encoder=shape.encoder,

@@ -97,7 +97,8 @@ def load_models(deployed: Deployed) -> Translators:
     from turia.engine.translator import Translator, packaged_models
 
     names = deployed.models or packaged_models() or ("de-en",)
-    loaded = [Translator.load(name, providers=GPU if deployed.gpus else CPU) for name in names]
+    providers = GPU if deployed.gpus else CPU
+    loaded = [Translator.load(name, providers=providers, streams=deployed.streams) for name in names]
     return {translator.model.name: translator for translator in loaded}
 
 
