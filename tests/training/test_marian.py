@@ -19,14 +19,18 @@ from turia.cli import main
 from turia.config import Recipe
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import load_subwords
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
 from turia.engine.translator import Translator
 from turia.errors import InputError, ModelError
+from turia.interop.bench_script import ScriptedBackend, speech
 from turia.model.checkpoint import load_json, load_model
 from turia.runtime.folder import load_folder
 from turia.runtime.random_model import made_up_words
 from turia.runtime.session import DecodeRequest, EncodeRequest, Runtime
-from turia.stream.trace import Write
-from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Note, SentenceEnd, Write
+from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID, WORD_END
 from turia.training.export import export_run
 from turia.training.loop import train
 from turia.training.marian import FIRST, import_marian
@@ -158,6 +162,25 @@ def test_words_come_while_the_sentence_is_spoken_and_survive_a_restart(folder: P
     assert translated(restart=False)[0][1] < len(words)
     with pytest.raises(ModelError, match="only greedy search"):
         translator.stream(beam=2, punctuation=True)
+
+
+@pytest.mark.parametrize("history", [0, 30])
+def test_the_bench_has_it_say_sentences_of_the_length_of_its_script(folder: Path, history: int) -> None:
+    model = replace(Translator.load(folder).model, gamma=1.2)
+    said = speech(model.source_subwords, 60)
+    stream = Stream(
+        replace(model, backend=ScriptedBackend(model)),
+        GivenSegmenter(said.lengths),
+        Settings(k=3, gamma=1.2, history=history),
+    )
+    records = [record for word in said.words for record in stream.push(word)]
+    assert not [record for record in records if isinstance(record, Note)]
+    ends = [record for record in records if isinstance(record, SentenceEnd)]
+    assert [end.source_words for end in ends] == said.lengths
+    assert [end.target_words for end in ends] == [int(np.ceil(1.2 * length)) for length in said.lengths]
+    written = [record.word for record in records if isinstance(record, Write)]
+    of_two = [word for word in written if f"{WORD_END}{word}" not in model.target_subwords.pieces]
+    assert 0.2 < len(of_two) / len(written) < 0.4
 
 
 def test_it_is_adapted_by_multi_k_fine_tuning(run: Path, tmp_path: Path) -> None:

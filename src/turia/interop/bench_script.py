@@ -38,9 +38,9 @@ class _Followed:
 
     inner: Any
     words: int = 0
-    """Complete words of the current sentence."""
+    """Complete words of the current sentence; where the space comes first nothing shows that, and words begun count."""
     begun: bool = False
-    """Whether it stands in the middle of a word."""
+    """Whether its last piece began a word, and did not end it."""
 
     @property
     def length(self) -> int:
@@ -63,9 +63,11 @@ class ScriptedBackend:
     def __init__(self, model: Model) -> None:
         self._model = model
         target = model.target_subwords
-        usable = ~(target.is_control | target.is_byte | target.starts_empty_word)
-        self._last_pieces: list[int] = np.flatnonzero(usable & target.ends_word).tolist()
-        self._first_pieces: list[int] = np.flatnonzero(usable & ~target.ends_word).tolist()
+        lone_space = np.array([piece == WORD_END for piece in target.pieces])
+        usable = ~(target.is_control | target.is_byte | lone_space)
+        first = target.starts_word if target.space_first else ~target.ends_word
+        self._first_pieces: list[int] = np.flatnonzero(usable & first).tolist()
+        self._last_pieces: list[int] = np.flatnonzero(usable & ~first).tolist()
         self._random = random.Random(1)
         self.calls: list[Call] = []
 
@@ -74,9 +76,9 @@ class ScriptedBackend:
         began = clock()
         states = self._model.backend.encode(plain)
         self._note(ENCODER[requests[0].state is not None], requests, began)
-        ends_word = self._model.source_subwords.ends_word
+        subwords = self._model.source_subwords
         return [
-            _follow(request.state, request.ids, ends_word, state)
+            _follow(request.state, request.ids, subwords, state)
             for request, state in zip(requests, states, strict=True)
         ]
 
@@ -85,9 +87,9 @@ class ScriptedBackend:
         began = clock()
         results = self._model.backend.decode(plain)
         self._note(DECODER[requests[0].state is not None], requests, began)
-        ends_word = self._model.target_subwords.ends_word
+        subwords = self._model.target_subwords
         followed = [
-            _follow(request.state, request.ids, ends_word, state)
+            _follow(request.state, request.ids, subwords, state)
             for request, (state, _) in zip(requests, results, strict=True)
         ]
         return [(state, self._choice(state, request.memory)) for request, state in zip(requests, followed, strict=True)]
@@ -99,26 +101,38 @@ class ScriptedBackend:
     def _choice(self, target: _Followed, source: Any) -> Logits:
         """Scores that leave one choice. The engine itself forbids an end that comes too early."""
         scores = np.zeros(len(self._model.target_subwords), dtype=np.float32)
-        # By position, so that two streams with the same words do the same work.
-        two = not target.begun and (target.words * TWO_PIECES) % 1 >= 1 - TWO_PIECES
-        scores[self._random.choice(self._first_pieces if two else self._last_pieces)] = 1.0
-        if not target.begun and target.words >= self._model.gamma * source.words:
+        if self._model.target_subwords.space_first:
+            between = not (target.begun and _has_two(target.words - 1))
+            first = between
+        else:
+            between = not target.begun
+            first = between and _has_two(target.words)
+        scores[self._random.choice(self._first_pieces if first else self._last_pieces)] = 1.0
+        if between and target.words >= self._model.gamma * source.words:
             scores[BRK_ID] = 2.0
         return scores
+
+
+def _has_two(word: int) -> bool:
+    """Whether this word of a sentence has two pieces: by position, so that streams of the same words do the same."""
+    return (word * TWO_PIECES) % 1 >= 1 - TWO_PIECES
 
 
 def _inner(state: Any) -> Any:
     return None if state is None else state.inner
 
 
-def _follow(past: Any, ids: npt.NDArray[np.int64], ends_word: npt.NDArray[np.bool_], state: Any) -> _Followed:
+def _follow(past: Any, ids: npt.NDArray[np.int64], subwords: Subwords, state: Any) -> _Followed:
     """`state`, and how far its sentence is after the pieces `ids`."""
     words, begun = (0, False) if past is None else (past.words, past.begun)
     for piece in ids.tolist():
         if piece in (DOC_ID, CONT_ID, SEP_ID):
             words, begun = 0, False
+        elif subwords.space_first:
+            begun = bool(subwords.starts_word[piece])
+            words += begun
         else:
-            begun = not ends_word[piece]
+            begun = not subwords.ends_word[piece]
             words += not begun
     return _Followed(state, words, begun)
 
@@ -134,17 +148,26 @@ class Speech:
 def speech(subwords: Subwords, words: int, seed: int = 1) -> Speech:
     """At least `words` words in whole sentences. Words are pieces of the vocabulary, earlier ones more often."""
     chance = random.Random(seed)
-    plain = [
-        piece
-        for index, piece in enumerate(subwords.pieces)
-        if not (subwords.is_control[index] or subwords.is_byte[index] or subwords.starts_empty_word[index])
+    texts = [
+        (piece.strip(WORD_END), bool(whole))
+        for piece, whole, odd in zip(
+            subwords.pieces,
+            subwords.starts_word if subwords.space_first else subwords.ends_word,
+            subwords.is_control | subwords.is_byte,
+            strict=True,
+        )
+        if not odd
     ]
-    plain = [piece for piece in plain if piece.rstrip(WORD_END).isalpha() and piece.islower()]
-    endings = [piece.removesuffix(WORD_END) for piece in plain if piece.endswith(WORD_END)]
-    beginnings = [piece for piece in plain if not piece.endswith(WORD_END)]
+    plain = [(text, whole) for text, whole in texts if text.isalpha() and text == text.lower()]
+    whole_words = [text for text, whole in plain if whole]
+    parts = [text for text, whole in plain if not whole]
     lengths: list[int] = []
     while sum(lengths) < words:
         lengths.append(chance.randint(*SENTENCE_WORDS))
-    said = chance.choices(endings, [1 / rank for rank in range(1, len(endings) + 1)], k=sum(lengths))
-    said = [chance.choice(beginnings) + word if chance.random() < TWO_PIECES else word for word in said]
+    said = chance.choices(whole_words, [1 / rank for rank in range(1, len(whole_words) + 1)], k=sum(lengths))
+    said = [_of_two(word, chance.choice(parts), subwords) if chance.random() < TWO_PIECES else word for word in said]
     return Speech(said, lengths)
+
+
+def _of_two(word: str, part: str, subwords: Subwords) -> str:
+    return word + part if subwords.space_first else part + word
