@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.server.test_store import SAVED
+from tests.server.test_store import SAVED, STEP
 from turia.errors import ResourceError
 from turia.server.sqlite_store import SqliteStore
+from turia.server.store import StoreError
 
 
 def test_old_sessions_are_forgotten_with_their_events(tmp_path: Path) -> None:
@@ -39,17 +41,49 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         SqliteStore(path)
 
 
+FIRST_VERSION = """
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
+    inputs INTEGER NOT NULL, events INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE events (
+    session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 1;
+INSERT INTO sessions VALUES ('id', 'owner', 'hash', 10.25, 10.5, 0, 1, 0, '{}');
+INSERT INTO events VALUES ('id', 1, 'a');
+"""
+
+
 def test_sessions_of_the_first_version_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(FIRST_VERSION)
+    for token in (2, 3):
+        store = SqliteStore(path)
+        assert store.claim("id") == replace(SAVED, token=token)
+        store.close()
+    store = SqliteStore(path)
+    assert store.advance([replace(STEP, token=3)]) == [True]
+    assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    store.close()
+
+
+def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "sessions.sqlite"
     store = SqliteStore(path)
     store.create(SAVED, ["a"])
-    store.close()
-    with sqlite3.connect(path) as db:
-        db.executescript("ALTER TABLE sessions DROP COLUMN token; PRAGMA user_version = 1;")
-    store = SqliteStore(path)
+    # As a disk with room for so many pages.
+    store._db.execute("PRAGMA max_page_count = 10")
+    with pytest.raises(StoreError, match="does not answer"):
+        store.advance([replace(STEP, events=("b" * 300_000, "c"))])
+    with pytest.raises(StoreError, match="does not answer"):
+        store.create(replace(SAVED, id="other", state="b" * 300_000), ["a"])
     assert store.load("id") == SAVED
+    store._db.execute("PRAGMA max_page_count = 100000")
+    assert store.advance([STEP]) == [True]
+    assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
     store.close()
-    SqliteStore(path).close()
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:

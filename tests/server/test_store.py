@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,6 +94,14 @@ def test_whoever_claimed_last_owns_the_session(store: Store) -> None:
     assert store.standings(["id", "nobody"]) == [Standing(2, 3, False, 3), None]
 
 
+def test_claims_at_once_get_tokens_of_their_own(store: Store) -> None:
+    """Two that had the same would both own the session."""
+    store.create(SAVED, ["a"])
+    with ThreadPoolExecutor(8) as threads:
+        claimed = list(threads.map(lambda _: store.claim("id"), range(200)))
+    assert sorted(saved.token for saved in claimed if saved is not None) == list(range(2, 202))
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["claim", "say", "say again"])), max_size=25))
 def test_servers_that_take_turns_never_lose_or_double_an_input(store: Store, turns: list[tuple[int, str]]) -> None:
@@ -126,9 +135,9 @@ def test_servers_that_take_turns_never_lose_or_double_an_input(store: Store, tur
 
 def test_the_journal_is_bounded_and_events_keep_their_numbers(store: Store) -> None:
     store.create(SAVED, ["event 1"])
-    for number in range(1, 1001):
-        step = Advance("id", 1, number - 1, number, number, (f"event {number + 1}",), False, "{}", 1.0)
-        assert store.advance([step]) == [True]
+    steps = [Advance("id", 1, n - 1, n, n, (f"event {n + 1}",), False, "{}", 1.0) for n in range(1, 1001)]
+    for begin in range(0, 1000, 50):
+        assert store.advance(steps[begin : begin + 50]) == [True] * 50
     first, events = store.events("id", 0, 2000)
     # Redis cuts off whole blocks.
     assert JOURNAL <= len(events) <= 2 * JOURNAL

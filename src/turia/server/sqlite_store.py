@@ -6,17 +6,20 @@ moments but never tears a transaction. Tickets live in memory: they are good for
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from turia.errors import ResourceError
 from turia.server.access import Tickets
 from turia.server.limits import Limits
-from turia.server.store import JOURNAL, Advance, Saved, Standing
+from turia.server.store import JOURNAL, Advance, Saved, Standing, StoreError
 
 SCHEMA_VERSION = 2
 SCHEMA = f"""
@@ -32,6 +35,7 @@ PRAGMA user_version = {SCHEMA_VERSION};
 """
 UPGRADES = {1: "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1; PRAGMA user_version = 2;"}
 """From each older version to the next."""
+log = logging.getLogger("turia.server")
 
 
 class SqliteStore:
@@ -60,25 +64,22 @@ class SqliteStore:
 
     def create(self, saved: Saved, events: Sequence[str]) -> None:
         assert saved.events == len(events)
-        with self._lock, self._db_transaction() as db:
+        with self._writing() as db:
             db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(saved).values()))
             self._add_events(db, saved.id, 0, events)
 
     def load(self, session: str) -> Saved | None:
-        with self._lock:
-            row = self._db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
-        if row is None:
-            return None
-        saved = Saved(*row)
-        return Saved(**vars(saved) | {"ended": bool(saved.ended)})
+        with self._reading() as db:
+            row = db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+        return None if row is None else _saved(row)
 
     def claim(self, session: str) -> Saved | None:
-        with self._lock, self._db_transaction() as db:
-            db.execute("UPDATE sessions SET token = token + 1 WHERE id = ?", (session,))
-        return self.load(session)
+        with self._writing() as db:
+            rows = db.execute("UPDATE sessions SET token = token + 1 WHERE id = ? RETURNING *", (session,)).fetchall()
+        return _saved(rows[0]) if rows else None
 
     def advance(self, advances: Sequence[Advance]) -> list[bool]:
-        with self._lock, self._db_transaction() as db:
+        with self._writing() as db:
             return [self._advance_one(db, advance) for advance in advances]
 
     def _advance_one(self, db: sqlite3.Connection, step: Advance) -> bool:
@@ -100,8 +101,8 @@ class SqliteStore:
 
     def events(self, session: str, after: int, most: int) -> tuple[int, list[str]]:
         query = "SELECT seq, event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-        with self._lock:
-            rows = self._db.execute(query, (session, after, most)).fetchall()
+        with self._reading() as db:
+            rows = db.execute(query, (session, after, most)).fetchall()
         return (rows[0][0] if rows else after + 1), [event for _, event in rows]
 
     def standings(self, sessions: Sequence[str]) -> list[Standing | None]:
@@ -117,7 +118,7 @@ class SqliteStore:
             return self._tickets.use(ticket, time.monotonic())
 
     def forget(self, untouched_since: float) -> int:
-        with self._lock, self._db_transaction() as db:
+        with self._writing() as db:
             old = "SELECT id FROM sessions WHERE touched < ?"
             db.execute(f"DELETE FROM events WHERE session IN ({old})", (untouched_since,))
             return db.execute("DELETE FROM sessions WHERE touched < ?", (untouched_since,)).rowcount
@@ -130,19 +131,30 @@ class SqliteStore:
         rows = ((session, before + offset, event) for offset, event in enumerate(events, start=1))
         db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
 
-    def _db_transaction(self) -> _Transaction:
-        return _Transaction(self._db)
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """What SQLite cannot do (the disk is full, or gone) is told as the silence of any store."""
+        with self._lock:
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                log.warning("the file of sessions fails: %s", error)
+                raise StoreError("the store of sessions does not answer; try again soon") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing; the lock for writing is taken at the beginning."""
+        with self._reading() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            finally:
+                # SQLite itself has ended a transaction that found no room.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
 
 
-class _Transaction:
-    """All or nothing; the lock for writing is taken at the beginning."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._db.execute("BEGIN IMMEDIATE")
-        return self._db
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+def _saved(row: tuple[Any, ...]) -> Saved:
+    saved = Saved(*row)
+    return replace(saved, ended=bool(saved.ended))
