@@ -223,13 +223,18 @@ def test_weights_of_torch_and_what_is_refused(place: Path, marian: MarianMTModel
     again = load_model(RunFolder(import_marian(copy, tmp_path / "b", "de", "en")).newest()).state_dict()
     first = load_model(RunFolder(run).newest()).state_dict()
     assert all(torch.equal(first[name], again[name]) for name in first)
-    torch.save({"code": print}, copy / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="not plain weights"):
-        import_marian(copy, tmp_path / "c", "de", "en")
+    for content in ({"code": print}, torch.zeros(2), {"step": 3}):
+        torch.save(content, copy / "pytorch_model.bin")
+        with pytest.raises(ModelError, match="not plain weights"):
+            import_marian(copy, tmp_path / "c", "de", "en")
     config = load_json(original / "config.json")
     (copy / "config.json").write_text(json.dumps(config | {"activation_function": "gelu"}), encoding="utf-8")
     with pytest.raises(ModelError, match="activation_function is 'gelu', expected 'swish'"):
         import_marian(copy, tmp_path / "d", "de", "en")
+    for key, value in (("d_model", None), ("encoder_ffn_dim", "32"), ("encoder_layers", 0), ("eos_token_id", 10**6)):
+        (copy / "config.json").write_text(json.dumps(config | {key: value}), encoding="utf-8")
+        with pytest.raises(ModelError, match=rf"config\.json: {key} is {value!r}, expected"):
+            import_marian(copy, tmp_path / "e", "de", "en")
     with pytest.raises(InputError, match="not empty"):
         import_marian(original, run)
 

@@ -54,6 +54,12 @@ _EXPECTED = {
     "tie_word_embeddings": True,
 }
 """What a config says, if it says it."""
+_SIZES = (
+    *("d_model", "vocab_size", "max_position_embeddings", "encoder_layers", "decoder_layers"),
+    *("encoder_ffn_dim", "decoder_ffn_dim", "encoder_attention_heads", "decoder_attention_heads"),
+)
+_PIECES = ("eos_token_id", "pad_token_id", "decoder_start_token_id")
+"""What every config says."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,11 @@ def read_marian(folder: Path) -> Marian:
     for key, expected in _EXPECTED.items():
         if config.get(key, expected) != expected and (key, config[key]) != ("activation_function", "silu"):
             raise ModelError(f"{folder / 'config.json'}: {key} is {config[key]!r}, expected {expected!r}")
+    for key in (*_SIZES, *_PIECES):
+        value, least = config.get(key), 0 if key in _PIECES else 1
+        if type(value) is not int or value < least or (key in _PIECES and value >= config["vocab_size"]):
+            expected = "the id of a piece" if key in _PIECES else "a whole number above 0"
+            raise ModelError(f"{folder / 'config.json'}: {key} is {value!r}, expected {expected}")
     for key in ("ffn_dim", "attention_heads"):
         if config[f"encoder_{key}"] != config[f"decoder_{key}"]:
             raise ModelError(f"{folder / 'config.json'}: encoder_{key} and decoder_{key} differ; expected one size")
@@ -151,6 +162,8 @@ def _read_tensors(folder: Path) -> dict[str, Tensor]:
             raise ModelError(f"{folder / 'pytorch_model.bin'}: not plain weights: {type(error).__name__}") from error
     else:
         raise ModelError(f"{folder}: neither model.safetensors nor pytorch_model.bin; expected a Marian checkpoint")
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+        raise ModelError(f"{folder / 'pytorch_model.bin'}: not plain weights: expected tensors by their names")
     return {name: tensor.float() for name, tensor in tensors.items()}
 
 
