@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 from collections.abc import Iterator, Sequence
 
@@ -75,7 +74,7 @@ class Interrupted(Echo):
     def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
         if not self.batches.count(0):
             self.batches.append(0)
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return super().decode(requests)
 
 
@@ -90,7 +89,7 @@ def test_an_interrupt_in_the_middle_of_a_word_loses_nothing() -> None:
 def test_an_interrupt_finishes_what_was_read() -> None:
     def speak() -> Iterator[SpokenWord]:
         yield from map(SpokenWord, WORDS[:2])
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         yield SpokenWord("never")
 
     out, trace = io.StringIO(), io.StringIO()

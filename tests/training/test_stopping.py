@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -45,7 +44,8 @@ def test_the_command_saves_where_it_is_and_says_so(recipe: Path, number: signal.
     run = RunFolder(recipe.parent / "tiny")
     [step] = run.steps()
     assert 1 <= step < 500
-    assert rest == f"stopped: step {step} is saved, and the same command goes on from it\n"
+    # On a slow machine there is a line of progress before.
+    assert rest.splitlines()[-1] == f"stopped: step {step} is saved, and the same command goes on from it"
     assert (process.returncode, out) == (128 + number, "")
 
 
@@ -55,7 +55,7 @@ def test_stopped_in_a_step_it_ends_with_the_same_weights(tmp_path: Path, monkeyp
 
     def signalled(self: Trainer) -> tuple[float, int]:
         if self.progress.step == 6:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
         return step(self)
 
     monkeypatch.setattr(Trainer, "_step", signalled)
@@ -71,7 +71,7 @@ def test_stopped_in_a_step_it_ends_with_the_same_weights(tmp_path: Path, monkeyp
 
 def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def signalled(*arguments: Any) -> dict[str, float]:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         return validate(*arguments)
 
     monkeypatch.setattr("turia.training.loop.validate", signalled)
@@ -81,7 +81,7 @@ def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.Monke
     assert stopped.value.exit_code == 130
     run = RunFolder(recipe.run)
     assert run.steps() == [5, 10]
-    assert run.read_log() == []
+    assert not any("dev_loss" in entry for entry in run.read_log())
     monkeypatch.undo()
     train(recipe, lambda _: None)
     # What was left is looked at first thing.
@@ -91,10 +91,10 @@ def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_second_signal_is_the_old_one() -> None:
     stop, before = StopRequests(), signal.getsignal(signal.SIGINT)
     with stop.noted():
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         assert stop.number == signal.SIGINT
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
 
 
