@@ -159,3 +159,16 @@ def test_a_model_with_other_symbols_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ModelError, match=r"foreign\.model: expected the pieces <pad> <unk> <DOC>"):
         Subwords.load(tmp_path / "foreign.model")
+
+
+def test_words_are_remembered_but_never_too_many(subwords: Subwords, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever says a million different words fills no memory, and does not keep others from being remembered."""
+    monkeypatch.setattr("turia.text.subwords._CACHED_WORDS", 4)
+    remembering = Subwords(subwords.model)
+    for number in range(40):
+        word = f"haus{number}"
+        assert remembering.encode_word(word) is remembering.encode_word(word)
+        assert len(remembering._cache) <= 4
+    long = "haus" * 10
+    assert remembering.encode_word(long) == subwords.encode_word(long)
+    assert long not in remembering._cache

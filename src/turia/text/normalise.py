@@ -62,8 +62,8 @@ def _normalise_word(word: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-_LONGEST_REMEMBERED = 64
-_normalise_short_word = lru_cache(maxsize=1 << 18)(_normalise_word)
+_LONGEST_REMEMBERED = 32
+_normalise_short_word = lru_cache(maxsize=1 << 16)(_normalise_word)
 
 
 def clean(text: str) -> list[str]:

@@ -34,8 +34,9 @@ Flags = npt.NDArray[np.bool_]
 # The rest is spelt in bytes: a coverage of 1 would spend the vocabulary on letters seen once. ASCII is always
 # covered, so that `"` is never rare.
 _CHARACTER_COVERAGE = 0.99999
-# A stream of ever new or ever longer words must not fill the memory.
-_CACHED_WORDS, _LONGEST_CACHED = 1 << 18, 64
+# A stream of ever new or ever longer words must not fill the memory: at the very worst this is some 80 MB. A corpus is
+# encoded no more slowly than if all of its words were remembered.
+_CACHED_WORDS, _LONGEST_CACHED = 1 << 16, 32
 _SPECIAL = (PAD, UNK, *CONTROL)
 _LITERAL_SYMBOL = re.compile("|".join((*_SPECIAL, "<0x[0-9A-F]{2}>")))
 
@@ -97,7 +98,10 @@ class Subwords:
             assert word.split() == [word], f"not one word: {word!r}"
             assert WORD_END not in word, f"not a clean word: {word!r}"
             ids = tuple(self._processor.encode(word))
-            if len(self._cache) < _CACHED_WORDS and len(word) <= _LONGEST_CACHED:
+            if len(word) <= _LONGEST_CACHED:
+                if len(self._cache) >= _CACHED_WORDS:
+                    # Not full for ever of what somebody once said.
+                    self._cache.clear()
                 self._cache[word] = ids
         return ids
 
