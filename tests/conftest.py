@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 # No test depends on timing: a slow machine is not a failure.
 settings.register_profile("turia", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turia")
+
+# What runs in a shell's background ignores Ctrl-C, and so would the processes that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
