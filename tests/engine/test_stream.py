@@ -257,12 +257,36 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
     stream = stream_of(backend, [len(odd)], k=1)
     records = run(stream, odd)
     assert stream.read == len(odd)
-    assert stream.replaced == 3
+    assert stream.replaced == 5
     notes = {record.kind for record in records if isinstance(record, Note)}
     assert notes >= {"long-word", "not-text"}
     text = " ".join(written(records))
     assert "▁" not in text
     assert "sep" in text
+
+
+@pytest.mark.parametrize(
+    ("word", "replaced"),
+    [
+        ("ka\x07", 1),
+        ("\x00", 1),
+        ("\u202eka", 1),
+        (f"k{chr(0xD800)}a", 1),
+        ("k\ufffda", 1),
+        ("k" * 201, 1),
+        ("k" * 60, 0),
+        ("»ka!«", 0),
+        ("k\u00ada", 0),
+        ("▁", 0),
+    ],
+)
+def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: int) -> None:
+    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them."""
+    stream = stream_of(Echo(), [3], k=1)
+    records = run(stream, ["ka", word, "le"])
+    assert (stream.read, stream.replaced) == (3, replaced)
+    kinds = [record.kind for record in records if isinstance(record, Note)]
+    assert kinds.count("long-word") + kinds.count("not-text") == replaced
 
 
 @settings(deadline=None, max_examples=30)

@@ -9,6 +9,7 @@ so that one driver (`push`) runs it alone and another (`batcher`) runs the steps
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -204,9 +205,9 @@ class Stream:
             records.append(Note("long-word", self.sentence, f"a word of {len(word)} letters was cut for the model"))
             # Its end stays, so that it ends as every word does.
             pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
-        elif any("\ud800" <= letter <= "\udfff" for letter in word):
+        elif any(map(_is_no_text, word)):
             self.replaced += 1
-            records.append(Note("not-text", self.sentence, "lone surrogates were left out"))
+            records.append(Note("not-text", self.sentence, "control characters or lone surrogates were left out"))
         elif REPLACEMENT in word:
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "there were bytes that are no text"))
@@ -264,4 +265,10 @@ class Stream:
         return stream
 
 
+def _is_no_text(letter: str) -> bool:
+    """Letters that no writer means: controls, lone surrogates, code points without a meaning, changes of direction."""
+    return unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter in _DIRECTIONS
+
+
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _COUNTS = ("read", "written", "sentence", "replaced")
