@@ -43,7 +43,7 @@ def reader(tmp_path: Path, model_folder: Path) -> Path:
 def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> None:
     places = [Path(sys.executable).parent]
     more: dict[str, str] = {}
-    if "simuleval --agent" in block:
+    if "simuleval --agent" in block or "omnisteval longform" in block:
         scorers = install_scorers()
         places.append(scorers.folder / "bin")
         more = scorers.environment()

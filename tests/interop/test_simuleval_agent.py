@@ -22,7 +22,8 @@ def test_simuleval_runs_our_agent(scorers: Scorers, model_folder: Path, tmp_path
     documents = [words[40 * n : 40 * n + 35 - 10 * n] for n in range(3)]
     source, target, output = (tmp_path / name for name in ("source", "target", "output"))
     source.write_text("".join(" ".join(document) + "\n" for document in documents), encoding="utf-8")
-    target.write_text("one two three\nfour five six seven eight nine ten\neleven\n", encoding="utf-8")
+    # A space too many, and one at the end of a line, are words to SimulEval.
+    target.write_text("one two three\nfour  five six seven eight nine ten \neleven \n", encoding="utf-8")
     scorers.run(
         "simuleval", "--agent-class", "turia.interop.simuleval_agent.TuriaAgent", "--source", source,
         "--target", target, "--output", output, "--model", model_folder, "--k", "2", "--window", "0",

@@ -47,6 +47,8 @@ class StreamLog:
     """From the trace: k, window, history, gamma, rounding, ..."""
     seconds: Seconds | None = None
     """From a trace whose source words had times."""
+    simuleval_words: Sequence[int] | None = None
+    """The references' words as SimulEval counts them in a log of its own."""
 
     def __post_init__(self) -> None:
         assert len(self.source_lengths) == len(self.references) > 0

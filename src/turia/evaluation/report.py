@@ -149,6 +149,8 @@ def _other_conventions(
         )
         relative = latency.sentence_delays(stream.delays, stream.source_lengths, own)
         simuleval = scores[Convention.SIMULEVAL]
+        if stream.simuleval_words is not None and options.unit is Unit.WORD:
+            counts = list(stream.simuleval_words)
         for delays, source, reference in zip(relative, stream.source_lengths, counts, strict=True):
             # SimulEval leaves sentences without words out of its means.
             if delays:

@@ -65,7 +65,8 @@ def _stream(line: str, path: Path, number: int) -> StreamLog:
     words = prediction.split()
     if len(words) != len(delays):
         raise FormatError(f"{len(words)} words, but {len(delays)} delays; expected words as the unit", path, number)
-    return StreamLog([length], [reference.strip()], words, delays)
+    # By single spaces: one too many, or at the end of a line, is a word to SimulEval.
+    return StreamLog([length], [reference.strip()], words, delays, simuleval_words=[len(reference.split(" "))])
 
 
 def _text(data: dict[str, Any], key: str, path: Path, number: int) -> str:
