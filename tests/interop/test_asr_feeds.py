@@ -118,7 +118,9 @@ def test_words_come_out_before_the_next_line_is_asked_for() -> None:
         ("jsonl", ['{"text": "ja"', '{"text": "nein"}'], "feed:1: not JSON"),
         ("vosk", ["", "{", '"text":'], "feed:2: not JSON: the feed ends inside a message"),
         ("vosk", ['{"result": [{"word": 3}]}'], "feed:1: not a message of vosk: word is 3, expected text"),
-        ("deepgram", ['{"is_final": true, "channel": {"alternatives": []}}'], "feed:1: not a message of deepgram"),
+        ("vosk", ['{"result": "ja"}'], "feed:1: not a message of vosk: its parts are not as docs/asr.md shows"),
+        ("deepgram", ['{"is_final": true, "channel": {"alternatives": []}}'], "feed:1: not a message of deepgram: its"),
+        ("deepgram", ['{"is_final": true, "channel": {"alternatives": ["ja"]}}'], "feed:1: not a message of deepgram"),
     ],
 )
 def test_what_is_not_the_format_is_refused_with_its_line(kind: InputFormat, lines: list[str], message: str) -> None:

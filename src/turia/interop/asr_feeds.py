@@ -45,7 +45,7 @@ def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = Non
         for number, message in _messages(lines, path):
             try:
                 yield from reader(message)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
                 raise FormatError(f"not a message of {kind}: {_cause(error)}", path, number) from error
 
 
@@ -135,7 +135,7 @@ def _word(item: Fields, key: str) -> SpokenWord:
 
 def _text(item: Fields, key: str) -> str:
     if not isinstance(item[key], str):
-        raise TypeError(f"{key} is {item[key]!r}, expected text")
+        raise ValueError(f"{key} is {item[key]!r}, expected text")
     return str(item[key])
 
 
@@ -152,9 +152,12 @@ def _time(item: Fields, key: str) -> float | None:
 def _flag(item: Fields, key: str, default: bool = False) -> bool:
     value = item.get(key, default)
     if not isinstance(value, bool):
-        raise TypeError(f"{key} is {value!r}, expected true or false")
+        raise ValueError(f"{key} is {value!r}, expected true or false")
     return value
 
 
 def _cause(error: Exception) -> str:
-    return f"no {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]!r}"
+    # A list or an object is empty, or is something else.
+    return str(error) if isinstance(error, ValueError) else "its parts are not as docs/asr.md shows them"
