@@ -8,10 +8,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.server.fakes import fake_translators
+from tests.engine.fakes import Echo
+from tests.server.fakes import FakeTranslator, fake_translators
 from tests.server.redises import RedisServer
+from turia.engine.stream import Stream
+from turia.errors import ModelError
 from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
+from turia.server.messages import ProtocolError, SettingsChange
 from turia.server.metrics import Metrics
 from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
@@ -54,6 +58,15 @@ class Server:
 
     def streams(self) -> int:
         return self.hub.member("").streams
+
+
+class Unsegmented(FakeTranslator):
+    """A model that came without a segmenter."""
+
+    def stream(self, *, k: int, punctuation: bool) -> Stream:
+        if not punctuation:
+            raise ModelError("no segmenter")
+        return super().stream(k=k, punctuation=punctuation)
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +154,19 @@ def test_where_no_server_is_ready_nobody_is_told_that_all_are_full(redis_server:
                 await here.hub.create("owner", "de-en", 2, True)
 
     asyncio.run(ask())
+
+
+def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(redis_server: RedisServer) -> None:
+    async def change() -> None:
+        async with Server(redis_server) as here:
+            here.hub.translators = {**fake_translators(), "bare": Unsegmented("bare", Echo())}
+            session, _ = await here.hub.create("owner", "de-en", 2, False)
+            live = await here.hub.find(session)
+            assert live is not None
+            await here.hub.join(live, "speaker")
+            for model, told in (("bare", "ask for punctuation"), ("none", "no such model")):
+                with pytest.raises(ProtocolError, match=told):
+                    here.hub.take(live, [SettingsChange(1, model=model)])
+            assert live.received == 0
+
+    asyncio.run(change())

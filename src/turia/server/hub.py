@@ -182,13 +182,14 @@ class Hub:
             return
         if live.ended or live.received >= live.end:
             raise ProtocolError("ended", "the session has ended; begin a new one")
+        assert live.task is not None
         for item in new:
-            if isinstance(item, SettingsChange) and item.model is not None and item.model not in self.translators:
-                raise ProtocolError("model", f"no such model; this server has {', '.join(self.translators)}")
+            if isinstance(item, SettingsChange) and item.model is not None:
+                # Tried here, where it can be refused: the worker could only fail.
+                Session.begin(self.translators, item.model, 1, live.task.session.punctuation)
         if new[-1].seq - live.inputs > self.limits.unacknowledged:
             most = self.limits.unacknowledged
             raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
-        assert live.task is not None
         live.received = new[-1].seq
         live.end = live.received if isinstance(new[-1], EndOfStream) else MAX_SEQ
         live.arrivals.append((live.received, time.monotonic()))
