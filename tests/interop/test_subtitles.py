@@ -24,6 +24,7 @@ from turia.interop.subtitles import (
     format_cue,
     header,
     parse,
+    wrap,
 )
 
 words = st.lists(
@@ -118,3 +119,11 @@ def test_what_looks_like_markup_is_read_as_text_by_others() -> None:
     (from_vtt,) = webvtt.from_buffer(io.StringIO(file_of([cue], "vtt"))).captions
     assert not any(mark in from_srt.content for mark in ("-->", "<", ">", "{", "}"))
     assert from_vtt.raw_text == "&lt;b&gt;2&lt;/b&gt; --&gt; 3 &amp; {y:i}"
+
+
+def test_a_line_has_42_characters_and_nobody_reads_more_than_21_a_second() -> None:
+    assert [len(line) for line in wrap(["a" * 43])] == [42, 1]
+    maker = CueMaker()
+    assert maker.push("a" * 42, 0) == maker.push("b" * 42, 0) == []
+    (cue,) = maker.push("c", 0)
+    assert cue.end - cue.start >= 1000 * 84 / 21
