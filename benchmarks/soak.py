@@ -1,10 +1,16 @@
 """A stream that does not end: random Unicode or a text through the whole engine, watching for errors and for growth.
 
-    python benchmarks/soak.py [--words 100000] [--model FOLDER] [--text FILE]
+    python benchmarks/soak.py --model FOLDER [--words 100000] [--text FILE]
+    python benchmarks/soak.py
 
-Without a model the engine runs on a stand-in that writes one word for each it reads: everything but the network is real
-(normalisation, subwords, policy, history, guards, state). Sentences end at full stops. Prints time per word, the memory
-of the process and the size of the saved state after every tenth of the way; all must stay flat.
+With a model everything is real: its network, its segmenter (full stops in its place with `--punctuation`),
+normalisation, subwords, policy, history, guards. Without one the engine runs on a stand-in that writes a word for each
+it reads, and sentences end at full stops.
+
+After every tenth of the way it prints time per word, the memory of the process and the size of the saved state. None
+may grow: compared with the second tenth (in the first, buffers and remembered words fill up) the last may have 5 % more
+memory, and a state is never larger than history, sentence and window can be. Time is printed and not judged: it is
+the machine's too. Exit code 1 if something grew.
 """
 
 from __future__ import annotations
@@ -27,9 +33,13 @@ from turia.engine.stream import Stream
 from turia.engine.translator import Translator
 from turia.interop.bench import memory
 from turia.segmenter.punctuation import PunctuationSegmenter
-from turia.stream.trace import Note
+from turia.stream.trace import Note, Record
 
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
+MOST_MEMORY = 1.05
+"""Of what the second tenth had."""
+MOST_STATE = 100_000
+"""Bytes. A sentence and its history are at most some hundred pieces a side, a number of seven letters each."""
 
 
 def word(rng: random.Random) -> str:
@@ -49,32 +59,56 @@ def noise(seed: int) -> Iterator[str]:
         yield word(rng)
 
 
-def main() -> None:
+def new_stream(model: str | None, punctuation: bool) -> Stream:
+    if model is None:
+        return Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
+    return Translator.load(model).stream(k=4, punctuation=punctuation)
+
+
+def grown(sizes: list[tuple[float, int]]) -> list[str]:
+    """What has grown, from the megabytes and the bytes of state at each tenth."""
+    complaints = []
+    begin, end = sizes[min(1, len(sizes) - 1)][0], sizes[-1][0]
+    if end > MOST_MEMORY * begin:
+        complaints.append(f"memory from {begin:.0f} to {end:.0f} MB")
+    largest = max(state for _, state in sizes)
+    if largest > MOST_STATE:
+        complaints.append(f"state up to {largest / 1000:.0f} kB")
+    return complaints
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=100_000)
     parser.add_argument("--model", help="a model's name or folder")
+    parser.add_argument("--punctuation", action="store_true", help="sentences end at full stops")
     parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
     options = parser.parse_args()
-    if options.model:
-        stream = Translator.load(options.model).stream(k=4, punctuation=True)
-    else:
-        stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
+    stream = new_stream(options.model, options.punctuation)
     words = cycle(options.text.read_text(encoding="utf-8").split()) if options.text else noise(1)
-    notes = Counter[str]()
+    notes, sizes = Counter[str](), list[tuple[float, int]]()
+
+    def count(records: list[Record]) -> None:
+        notes.update(record.kind for record in records if isinstance(record, Note))
+
     begin, tenth = time.process_time(), max(1, options.words // 10)
     for number in range(1, options.words + 1):
-        notes.update(record.kind for record in stream.push(next(words)) if isinstance(record, Note))
+        count(stream.push(next(words)))
         if number % tenth == 0:
             spent, begin = time.process_time() - begin, time.process_time()
-            state = len(json.dumps(stream.state()))
+            sizes.append((memory(), len(json.dumps(stream.state()))))
             print(
-                f"{number:8} words  {1e6 * spent / tenth:7.0f} µs a word  state {state / 1000:6.1f} kB  "
-                f"memory {memory():6.0f} MB  replaced {stream.replaced}",
+                f"{number:8} words  {1e6 * spent / tenth:7.0f} µs a word  state {sizes[-1][1] / 1000:6.1f} kB  "
+                f"memory {sizes[-1][0]:6.1f} MB  written {stream.written}  sentences {stream.sentence}  "
+                f"replaced {stream.replaced}",
                 flush=True,
             )
-    stream.flush()
+    count(stream.flush())
     print(f"{stream.read} read, {stream.written} written, {stream.sentence} sentences, notes {dict(notes)}")
+    complaints = grown(sizes)
+    print(f"grew: {'; '.join(complaints)}" if complaints else "nothing grew")
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What int8 costs in quality: BLEU of two exports of one run on a dev set, with the reference's sentences.
+
+    turia export RUN m-float32 --precision float32
+    turia export RUN m-int8
+    python benchmarks/int8.py m-float32 m-int8 --dev deen.dev.tsv.xz [--sentences 400] [--k 4 8] [--history 60]
+
+Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows in the sentence and
+in its history: BLEU moves up and down by that, so the difference comes with a test of chance (approximate
+randomisation over sentences: the probability of so large a difference between two equal systems). For each export there
+is also the share of sentences that both write word for word.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import islice, product
+from pathlib import Path
+
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest, Result
+
+from turia.config import Corpus
+from turia.corpus.documents import Document, read
+from turia.engine.stream import Stream
+from turia.engine.translator import Translator
+from turia.interop.sweep import Job, translate_all
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Write
+
+TOGETHER = 8
+SAMPLES = 2000
+
+
+def dev_documents(path: Path, translator: Translator, sentences: int) -> list[Document]:
+    """The first `sentences` pairs, by documents."""
+    config, left, taken = translator.config, sentences, list[Document]()
+    for document in read(Corpus(path=path), config.source_language, config.target_language):
+        pairs = list(islice(zip(document.source, document.target, strict=True), left))
+        left -= len(pairs)
+        if pairs:
+            taken.append(Document(document.id, [source for source, _ in pairs], [target for _, target in pairs]))
+    return taken
+
+
+def translate(translator: Translator, documents: list[Document], k: int, history: int) -> list[str]:
+    """The translation of each sentence."""
+
+    def job(document: Document) -> Job:
+        sentences = [sentence.split() for sentence in document.source]
+
+        def begin() -> Stream:
+            return translator.stream(
+                k=k, history=history, segmenter=GivenSegmenter([len(words) for words in sentences])
+            )
+
+        return Job(begin, [word for words in sentences for word in words])
+
+    traces = translate_all(
+        [job(document) for document in documents], translator.model.backend, TOGETHER, lambda _: None
+    )
+    translations = []
+    for document, trace in zip(documents, traces, strict=True):
+        words: list[list[str]] = [[] for _ in document.source]
+        for record in trace.records:
+            if isinstance(record, Write):
+                words[record.sentence].append(record.word)
+        translations += [" ".join(sentence) for sentence in words]
+    return translations
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("exports", nargs=2, help="model folders: float32, then int8")
+    parser.add_argument("--dev", type=Path, required=True, help="document, source and target parted by tabs; .xz too")
+    parser.add_argument("--sentences", type=int, default=400)
+    parser.add_argument("--k", type=int, nargs="+", default=[4, 8])
+    parser.add_argument("--history", type=int, nargs="+", default=[60])
+    options = parser.parse_args()
+    translators = [Translator.load(folder, streams=TOGETHER) for folder in options.exports]
+    found = [translator.config.precision for translator in translators]
+    if found != ["float32", "int8"]:
+        parser.error(f"expected a float32 export and an int8 one, found {' and '.join(found)}")
+    documents = dev_documents(options.dev, translators[0], options.sentences)
+    references = [target for document in documents for target in document.target]
+    for history, k in product(options.history, options.k):
+        wide, narrow = (translate(translator, documents, k, history) for translator in translators)
+        test = PairedTest([("float32", wide), ("int8", narrow)], {"BLEU": BLEU()}, [references], n_samples=SAMPLES)
+        signatures, scores = test()
+        before, after = (result for result in scores["BLEU"] if isinstance(result, Result))
+        same = sum(one == other for one, other in zip(wide, narrow, strict=True)) / len(wide)
+        print(
+            f"k {k}, history {history}, {len(references)} sentences: float32 {before.score:.2f}, int8 {after.score:.2f}, "
+            f"loss {before.score - after.score:+.2f} (p {after.p_value:.2f}), {same:.0%} of sentences the same",
+            flush=True,
+        )
+    print(signatures["BLEU"].format())
+
+
+if __name__ == "__main__":
+    main()
