@@ -4,10 +4,10 @@
     turia export RUN m-int8
     python benchmarks/int8.py m-float32 m-int8 --dev deen.dev.tsv.xz [--sentences 400] [--k 4 8] [--history 60]
 
-Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows in the sentence and
-in its history: BLEU moves up and down by that, so the difference comes with a test of chance (approximate
-randomisation over sentences: the probability of so large a difference between two equal systems). For each export there
-is also the share of sentences that both write word for word.
+Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows
+in the sentence and in its history: BLEU moves up and down by that. So the difference comes with a test of chance
+(approximate randomisation over sentences: the probability of so large a difference between two equal systems), and with
+the share of sentences that both write word for word.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def main() -> None:
         before, after = (result for result in scores["BLEU"] if isinstance(result, Result))
         same = sum(one == other for one, other in zip(wide, narrow, strict=True)) / len(wide)
         print(
-            f"k {k}, history {history}, {len(references)} sentences: float32 {before.score:.2f}, int8 {after.score:.2f}, "
+            f"k {k}, history {history}, {len(references)} sentences: "
+            f"float32 {before.score:.2f}, int8 {after.score:.2f}, "
             f"loss {before.score - after.score:+.2f} (p {after.p_value:.2f}), {same:.0%} of sentences the same",
             flush=True,
         )
