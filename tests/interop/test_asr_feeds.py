@@ -54,6 +54,15 @@ def test_vosk_with_times_without_them_and_with_alternatives() -> None:
     ) == [("guten", 0.1, 0.5), ("morgen", None, None), ("allerseits", None, None), ("ja", 2.0, 3.0)]
 
 
+def test_milliseconds_since_1970_are_known_by_their_size() -> None:
+    assert heard("jsonl", '{"text": "ja", "start": 1763000000000, "end": 1763000000250}') == [
+        ("ja", 1763000000.0, 1763000000.25)
+    ]
+    assert heard("whisper", "1763000000000 1763000000250 ja", "-20 100 nein") == [
+        ("ja", 1763000000.0, 1763000000.25), ("nein", -0.02, 0.1)
+    ]  # fmt: skip
+
+
 def result(words: list[str], final: bool) -> str:
     timed = [
         {"word": word.lower(), "punctuated_word": word, "start": i / 2, "end": (i + 1) / 2}
@@ -116,6 +125,14 @@ def test_words_come_out_before_the_next_line_is_asked_for() -> None:
         ("jsonl", ['{"text": "ja", "end": "x"}'], "feed:1: not a message of jsonl: end is 'x', expected seconds"),
         ("jsonl", ['{"text": "ja", "is_final": 1}'], "feed:1: not a message of jsonl: is_final is 1, expected true"),
         ("jsonl", ['{"text": "ja"', '{"text": "nein"}'], "feed:1: not JSON"),
+        ("jsonl", ['{"text": "ja", "end": NaN}'], "feed:1: not a message of jsonl: end is nan, expected seconds"),
+        ("jsonl", [f'{{"text": "ja", "end": 1{"0" * 400}}}'], "feed:1: not a message of jsonl: end is 10000"),
+        (
+            "jsonl",
+            ['{"text": "ja", "end": 1763000000000000}'],
+            "feed:1: not a message of jsonl: end is 1763000000000000",
+        ),
+        ("whisper", [f"0 1{'0' * 5000} ja"], "feed:1: expected `begin end text`"),
         ("vosk", ["", "{", '"text":'], "feed:2: not JSON: the feed ends inside a message"),
         ("vosk", ['{"result": [{"word": 3}]}'], "feed:1: not a message of vosk: word is 3, expected text"),
         ("vosk", ['{"result": "ja"}'], "feed:1: not a message of vosk: its parts are not as docs/asr.md shows"),

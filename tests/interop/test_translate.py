@@ -6,6 +6,7 @@ import io
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,11 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.interop.output import OutputFormat
 from turia.interop.subtitles import parse
+from turia.interop.translate import run as run_command
 from turia.interop.translate import translate
 from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.times import SpokenWord
+from turia.stream.times import SpokenWord, sentence_seconds
 from turia.stream.trace import parse_trace
 
 WORDS = ["ka", "le", "mi", "no", "pu"]
@@ -107,6 +109,26 @@ def test_times_of_the_speech_go_to_the_trace_and_to_the_subtitles() -> None:
     assert trace.delays_in_seconds() == [60.9, 61.4, 61.4, 62.4, 62.4]
     assert trace.delays() == [2, 3, 3, 5, 5]
     assert [cue.start for cue in parse(out.getvalue())] == [60_900, 62_400]
+
+
+@pytest.mark.parametrize("began", [0.0, 1_763_000_000.0])
+def test_subtitles_begin_with_the_speech_wherever_the_recogniser_counts_from(began: float) -> None:
+    spoken = [SpokenWord(word, began + i / 2, began + i / 2 + 0.4) for i, word in enumerate(WORDS)]
+    out, written = io.StringIO(), io.StringIO()
+    translate(stream(), spoken, "vtt", out, written)
+    trace = parse_trace(written.getvalue().splitlines())
+    assert trace.delays_in_seconds() == [0.9, 1.4, 1.4, 2.4, 2.4]
+    assert sentence_seconds(trace.source_ends() or [], [3, 2]) == pytest.approx([1.4, 1.0])
+    assert [cue.start for cue in parse(out.getvalue())] == [900, 2400]
+
+
+def test_negative_times_are_counted_in_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed = tmp_path / "feed"
+    feed.write_text("-500 -100 ka\n-100 400 le mi\n400 1900 no pu\n", encoding="utf-8")
+    assert run_command(stream(), feed, "whisper", "srt", None) == 0
+    out, told = capsys.readouterr()
+    assert [cue.start for cue in parse(out)] == [150, 1900]
+    assert told == "warning: 1 word came with a time before the beginning; taken for the beginning\n"
 
 
 def test_without_times_there_are_none() -> None:

@@ -10,12 +10,14 @@
 Rules: only final words come out. A partial hypothesis may say anything and is left alone, so that its revision cannot
 disturb what was committed. A text without times for its words shares its own time out evenly. An end of an utterance is
 not the end of a sentence: that is for the segmenter. What is not the format named is refused with its line.
+
+Times go on as they are; what they count from is for turia.stream.times. Only the unit is settled here: seconds that
+would lie beyond the year 5000 are milliseconds since 1970.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -27,9 +29,11 @@ InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram"]
 Fields = dict[str, Any]
 
 # The time of emission has four decimals, the others none: a text that begins with a number is no trouble.
-_WHISPER = re.compile(r"(?:\d+\.\d{4} )?(\d+) (\d+)(?: +(.*))?")
+_WHISPER = re.compile(r"(?:\d+\.\d{4} )?(-?\d{1,14}) (-?\d{1,14})(?: +(.*))?")
 LONGEST_MESSAGE = 1 << 20
 """Characters of one JSON message, which may go over many lines."""
+LATEST_SECONDS, LATEST_MILLISECONDS = 1e11, 1e14
+"""Since 1970, both of them in the year 5138."""
 
 
 def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = None) -> Iterator[SpokenWord]:
@@ -144,9 +148,10 @@ def _time(item: Fields, key: str) -> float | None:
     value = item.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{key} is {value!r}, expected seconds")
-    return float(value)
+    # Written so that NaN is refused too.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LATEST_MILLISECONDS:
+        raise ValueError(f"{key} is {value!r:.30}, expected seconds")
+    return float(value) if abs(value) < LATEST_SECONDS else value / 1000
 
 
 def _flag(item: Fields, key: str, default: bool = False) -> bool:

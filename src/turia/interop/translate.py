@@ -26,15 +26,20 @@ from turia.text.reading import read_words
 
 
 def translate(
-    stream: Stream, words: Iterable[SpokenWord], kind: OutputFormat, file: TextIO, trace: TextIO | None = None
+    stream: Stream,
+    words: Iterable[SpokenWord],
+    kind: OutputFormat,
+    file: TextIO,
+    trace: TextIO | None = None,
+    times: SpokenTimes | None = None,
 ) -> int:
-    """Translates `words` into `file`, and gives the signal that ended it early, or 0.
+    """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
 
     A signal is obeyed between two words or while one is waited for: what was read is finished all the same.
     """
     began = time.monotonic()
     writer = output(kind, file, stream.header())
-    times = SpokenTimes()
+    times = times or SpokenTimes()
     if trace is not None:
         trace.write(header_line(stream.header()) + "\n")
 
@@ -88,6 +93,7 @@ def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[Spoke
 
 def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> int:
     """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
+    times = SpokenTimes()
     with ExitStack() as stack:
         file = None
         if trace is not None:
@@ -95,8 +101,12 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
                 file = stack.enter_context(trace.open("w", encoding="utf-8"))
             except OSError as error:
                 raise InputError(f"{trace}: cannot be written: {error.strerror}") from error
-        signal = translate(stream, words_of(source, feed), kind, sys.stdout, file)
-    if stream.replaced:
-        words = "1 word" if stream.replaced == 1 else f"{stream.replaced} words"
-        print(f"warning: {words} did not reach the model as given (too long, or not text)", file=sys.stderr)
+        signal = translate(stream, words_of(source, feed), kind, sys.stdout, file, times)
+    _warn(stream.replaced, "did not reach the model as given (too long, or not text)")
+    _warn(times.before_beginning, "came with a time before the beginning; taken for the beginning")
     return signal
+
+
+def _warn(count: int, what: str) -> None:
+    if count:
+        print(f"warning: {count} {'word' if count == 1 else 'words'} {what}", file=sys.stderr)

@@ -8,7 +8,6 @@ field is refused. Text is never repeated in a refusal: refusals may be logged, a
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Literal, Never
 
@@ -262,7 +261,5 @@ def _text(fields: dict[str, Any], key: str, longest: int) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """A number that a float holds; JSON has larger ones."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= MAX_SEQ if isinstance(value, int) else math.isfinite(value)
+    """A number with which one can count; JSON has larger ones."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_SEQ

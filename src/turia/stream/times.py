@@ -1,7 +1,9 @@
 """When source words were spoken, and what follows from it for the records of a stream.
 
-Times are seconds of the speech, counted from wherever the recogniser counts. A recogniser's times may go back a
-little; ours never do, as delays never do. A stream whose words come without times has none in its trace.
+Times are seconds of the speech, as the recogniser counts them. A clock that stands beyond a day at the first word did
+not begin with the speech (most count from 1970): then ours begins at that word, and a note in the trace keeps what the
+recogniser's showed. A recogniser's times may go back a little, or lie before its own beginning; ours never do, as
+delays never do. A stream whose words come without times has none in its trace.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from turia.stream.trace import Record, SentenceEnd, Write
+from turia.stream.trace import Note, Record, SentenceEnd, Write
+
+DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,12 @@ class SpokenTimes:
     """Adds the times of the source words to the records that they lead to."""
 
     def __init__(self) -> None:
+        self.before_beginning = 0
+        """Words whose times were negative, and are taken for 0."""
+        self._origin: float | None = None
+        """What the recogniser's clock showed when ours began; None before the first time."""
+        self._told_origin = False
+        self._sentence = 0
         self._latest: float | None = None
         self._open: deque[float | None] = deque()
         """Ends of the words that are in no closed sentence yet."""
@@ -33,18 +43,33 @@ class SpokenTimes:
     def push(self, word: SpokenWord) -> None:
         """The next source word, before the stream gets it."""
         if word.end is not None:
-            self._latest = word.end if self._latest is None else max(self._latest, word.end)
+            end = self._on_our_clock(word, word.end)
+            self._latest = end if self._latest is None else max(self._latest, end)
         # White space inside parts words, as in the stream.
         self._open += [None if word.end is None else self._latest] * len(word.text.split())
 
     def stamp(self, records: Iterable[Record]) -> list[Record]:
         """The records that followed the last word, with its time."""
-        return [self._stamped(record) for record in records]
+        stamped = [self._stamped(record) for record in records]
+        if self._origin and not self._told_origin:
+            self._told_origin = True
+            stamped.insert(0, Note("clock", self._sentence, f"0 is {self._origin} of the recogniser's clock"))
+        return stamped
+
+    def _on_our_clock(self, word: SpokenWord, end: float) -> float:
+        if self._origin is None:
+            first = end if word.start is None else word.start
+            self._origin = first if first > DAY else 0.0
+        # Nobody's recogniser is more precise than a millisecond; the difference of two large numbers is not either.
+        since = round(end - self._origin, 3) if self._origin else end
+        self.before_beginning += since < 0
+        return max(0.0, since)
 
     def _stamped(self, record: Record) -> Record:
         if isinstance(record, Write):
             return replace(record, read_seconds=self._latest)
         if isinstance(record, SentenceEnd):
+            self._sentence = record.sentence + 1
             own = [self._open.popleft() for _ in range(record.source_words)]
             known = tuple(end for end in own if end is not None)
             return replace(record, ends=known) if len(known) == len(own) else record
