@@ -8,6 +8,7 @@ stream, gets another translation.
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -119,12 +120,41 @@ class Echo(Fake):
                 words.append([])
         words = [word for word in words if word]
         scores[SEP_ID] = 1.0
-        if done < len(words):
-            scores[words[done][begun]] = 2.0
-        elif words and not closed:
-            scores[words[-1][begun]] = 2.0
+        if words and (done < len(words) or not closed):
+            word = words[min(done, len(words) - 1)]
+            # What a beam has tried may be longer than the word: it is ended.
+            scores[word[min(begun, len(word) - 1)]] = 2.0
         else:
             scores[BRK_ID] = 3.0
+        return scores
+
+
+class Recording(Echo):
+    """An echo that keeps what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoded: list[EncodeRequest] = []
+        self.decoded: list[DecodeRequest] = []
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceSeen]:
+        self.encoded += requests
+        return super().encode(requests)
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
+        self.decoded += requests
+        return super().decode(requests)
+
+
+class Rambling(Fake):
+    """Finds no end, and says nothing often enough to be a loop."""
+
+    words = random.Random(1).choices(WORDS, k=200)
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        [piece] = subwords().encode_word(self.words[len(current([row.piece for row in state.rows]))])
+        scores[piece] = 1.0
         return scores
 
 

@@ -7,12 +7,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
+from tests.engine.fakes import WORDS, Chaos, Echo, Fake, Rambling, Recording, TargetSeen, fake_model, subwords
 from turia.engine.batcher import run_together
+from turia.engine.model import Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, InputError
@@ -20,6 +22,7 @@ from turia.policy.waitk import stream_delay
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
+from turia.text.symbols import CONT_ID, DOC_ID, SEP_ID
 
 source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
 
@@ -221,11 +224,7 @@ def test_a_pause_closes_the_sentence() -> None:
 class Loop(Fake):
     """Never ends, always the same two words."""
 
-    def logits(self, state: Any) -> Any:
-        import numpy as np
-
-        from tests.engine.fakes import subwords
-
+    def logits(self, state: TargetSeen) -> Logits:
         scores = np.zeros(len(subwords()), dtype=np.float32)
         word = subwords().encode_word(("ka", "le")[len(state.rows) % 2])
         scores[word[0]] = 1.0
@@ -239,6 +238,50 @@ def test_loops_are_cut_noted_and_not_kept_as_history() -> None:
     assert notes[:2] == ["loop", "history-dropped"]
     first = [record for record in records if isinstance(record, Write) and record.sentence == 0]
     assert len(first) == 12
+
+
+@pytest.mark.parametrize(
+    ("bad", "guard"),
+    [
+        (["ka", "le"] * 7, ["loop"]),
+        ([word for other in WORDS[2:8] for word in ("ka", "le", other)], []),
+    ],
+)
+def test_after_a_degenerate_sentence_the_history_is_empty(bad: list[str], guard: list[str]) -> None:
+    """Whether a guard cut it, or it was found out at its end: nothing of it, and nothing before it, is shown again."""
+    backend = Recording()
+    stream = stream_of(backend, [3, len(bad), 2, 2], k=1)
+    records = run(stream, ["ka", "le", "mi", *bad, "no", "pu", "ra", "ka"])
+    assert [record.kind for record in records if isinstance(record, Note)] == [*guard, "history-dropped"]
+    ka, le, mi, no, pu, ra = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi", "no", "pu", "ra"))
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, mi, SEP_ID, ka], [CONT_ID, no], [CONT_ID, no, pu, SEP_ID, ra]]
+    prefixes = [request.ids.tolist() for request in backend.decoded if request.state is None]
+    assert prefixes == [[DOC_ID], [DOC_ID, ka, le, mi, SEP_ID], [CONT_ID], [CONT_ID, no, pu, SEP_ID]]
+
+
+def test_a_translation_that_runs_on_is_cut_by_its_length() -> None:
+    stream = stream_of(Rambling(), [2, 20], k=1)
+    records = run(stream, ["ka"] * 22)
+    assert [record for record in records if isinstance(record, SentenceEnd)] == [
+        SentenceEnd(0, 2, 15, "given"),
+        SentenceEnd(1, 20, 60, "given"),
+    ]
+    assert [(record.kind, record.sentence) for record in records if isinstance(record, Note)] == [
+        ("length", 0),
+        ("history-dropped", 0),
+        ("length", 1),
+        ("history-dropped", 1),
+    ]
+
+
+def test_a_translation_stops_where_the_model_has_no_room_for_a_word() -> None:
+    stream = Stream(fake_model(Rambling(), max_positions=64), GivenSegmenter([12]), Settings(k=1))
+    records = run(stream, ["ka"] * 12)
+    [cut, dropped] = [record for record in records if isinstance(record, Note)]
+    assert (cut.kind, dropped.kind) == ("positions", "history-dropped")
+    # The opening symbol, 23 words of a piece, and 40 positions that another word might take.
+    assert len(written(records)) == 23
 
 
 def test_a_beam_plans_no_further_than_the_guards_let_a_sentence_go() -> None:

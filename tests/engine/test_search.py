@@ -1,0 +1,156 @@
+"""How a sentence is written: the steps that a writer asks the model for, and the pieces that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engine.fakes import WORDS, Echo, Fake, Recording, TargetSeen, current, fake_model, subwords
+from turia.engine.model import Logits
+from turia.engine.search import LONGEST_WORD
+from turia.engine.settings import Encoding, Settings
+from turia.engine.stream import Stream
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Write
+from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID, END_ID
+
+
+def written(stream: Stream, words: list[str]) -> list[str]:
+    """What a stream writes for `words`; not flushed, so a sentence that is not closed stays so."""
+    records = [record for word in words for record in stream.push(word)]
+    return [record.word for record in records if isinstance(record, Write)]
+
+
+def piece(word: str) -> int:
+    [only] = subwords().encode_word(word)
+    return only
+
+
+SAID = ["ka", "le", "mi", "no"]
+KA, LE, MI, NO = map(piece, SAID)
+ANEW = [[3] * 3, [4] * 4, [6] * 6]
+"""Columns that the positions see when a window is encoded at each READ: the symbol and two words, and so on."""
+
+
+@pytest.mark.parametrize(
+    ("encoder", "encoding", "reach"),
+    [
+        ("pbe", "incremental", [[3, 3, 3], [4], [5, 6]]),
+        ("unidirectional", "incremental", [[1, 2, 3], [4], [5, 6]]),
+        ("pbe", "full", ANEW),
+        ("unidirectional", "full", ANEW),
+        ("bidirectional", "incremental", ANEW),
+        ("bidirectional", "full", ANEW),
+    ],
+)
+def test_what_is_encoded_when_a_word_is_read(encoder: str, encoding: Encoding, reach: list[list[int]]) -> None:
+    backend = Recording()
+    stream = Stream(fake_model(backend, encoder), GivenSegmenter([4, 9]), Settings(k=2, encoding=encoding))
+    assert written(stream, SAID) == SAID
+    anew = reach is ANEW
+    window = [DOC_ID, KA, LE, MI, NO, BRK_ID]
+    assert [request.reach.tolist() for request in backend.encoded] == reach
+    assert [request.ids.tolist() for request in backend.encoded] == [
+        window[:3],
+        window[:4] if anew else [MI],
+        window if anew else [NO, BRK_ID],
+    ]
+    assert [request.state is None for request in backend.encoded] == [True, anew, anew]
+
+
+def test_written_words_keep_the_source_that_they_saw() -> None:
+    backend = Recording()
+    stream = Stream(fake_model(backend), GivenSegmenter([4, 9]), Settings(k=2))
+    assert written(stream, SAID) == SAID
+    rows = [(request.ids.tolist(), request.limit.tolist()) for request in backend.decoded]
+    assert rows == [([DOC_ID], [3]), ([KA], [4]), ([LE], [6]), ([MI], [6]), ([NO], [6])]
+    assert [request.state is None for request in backend.decoded] == [True, False, False, False, False]
+
+
+def test_recomputed_they_see_all_that_has_been_read_since() -> None:
+    backend = Recording()
+    stream = Stream(fake_model(backend), GivenSegmenter([4, 9]), Settings(k=2, recompute=True))
+    assert written(stream, SAID) == SAID
+    prefix = [DOC_ID, KA, LE, MI, NO]
+    rows = [(request.ids.tolist(), request.limit.tolist()) for request in backend.decoded]
+    assert rows == [(prefix[:count], [read] * count) for count, read in ((1, 3), (2, 4), (3, 6), (4, 6), (5, 6))]
+    assert all(request.state is None for request in backend.decoded)
+
+
+class Forging(Echo):
+    """An echo to which every reserved symbol, and the empty word, looks better wherever it may not stand."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = 10 * super().logits(state)
+        pieces = current([row.piece for row in state.rows])
+        between_words = not pieces or bool(subwords().ends_word[pieces[-1]])
+        complete = state.rows[-1].seen[-1][0] in CLOSING_IDS
+        symbols = subwords().is_control.copy()
+        if between_words:
+            symbols |= subwords().starts_empty_word
+            symbols[list(CLOSING_IDS)] = not complete
+        scores[symbols] = 99.0
+        return scores
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_no_symbol_and_no_empty_word_is_ever_written(beam: int) -> None:
+    words = ["xyz", "ka", "xyz", "le", "xyz"]
+    assert len(subwords().encode_word("xyz")) == 4, "symbols must be kept out of words too"
+    stream = Stream(fake_model(Forging()), GivenSegmenter([5, 9]), Settings(k=1, beam=beam))
+    assert written(stream, words) == words
+
+
+class Endless(Fake):
+    """A word that has no end."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        scores[subwords().encode_word("xyz")[0]] = 1.0
+        return scores
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_word_without_an_end_is_ended_by_force(beam: int) -> None:
+    stream = Stream(fake_model(Endless()), GivenSegmenter([9]), Settings(k=1, beam=beam))
+    [word] = written(stream, ["ka"])
+    assert word.startswith("x" * (LONGEST_WORD - 1))
+    assert stream._writer.target.pieces == [LONGEST_WORD]
+
+
+class GardenPath(Fake):
+    """ "ka" looks better than "le" until the third piece: after "ka mi" anything may come, after "le no" one thing."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+        path = current([row.piece for row in state.rows])
+        if not path:
+            scores[[KA, LE]] = (1.0, 0.0)
+        elif path == [KA, MI]:
+            scores[[piece(word) for word in WORDS]] = 0.0
+        else:
+            scores[MI if path == [KA] else NO] = 0.0
+        return scores
+
+
+@pytest.mark.parametrize(
+    ("beam", "lookahead", "word"), [(1, 6, "ka"), (2, 1, "ka"), (2, 2, "ka"), (2, 3, "le"), (2, 6, "le")]
+)
+def test_the_beam_looks_ahead_so_far_and_no_further(beam: int, lookahead: int, word: str) -> None:
+    settings = Settings(k=1, beam=beam, lookahead=lookahead)
+    assert written(Stream(fake_model(GardenPath()), GivenSegmenter([9]), settings), ["pu"]) == [word]
+
+
+def test_a_complete_sentence_is_planned_to_its_end_whatever_the_lookahead() -> None:
+    class Short(GardenPath):
+        """The path ends after three pieces."""
+
+        def logits(self, state: TargetSeen) -> Logits:
+            if len(current([row.piece for row in state.rows])) < 3:
+                return super().logits(state)
+            scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+            scores[END_ID] = 0.0
+            return scores
+
+    stream = Stream(fake_model(Short()), GivenSegmenter([1, 9]), Settings(k=1, beam=2, lookahead=1))
+    assert written(stream, ["pu"]) == ["le", "no", "no"]
