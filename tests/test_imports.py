@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "stream": set[str](),
     "text": {"stream"},
     "policy": {"stream"},
-    "corpus": {"stream", "text", "policy"},
+    "corpus": {"stream", "text", "policy", "locking"},
     "model": {"stream", "text", "policy"},
     # Validation translates with the engine itself (docs/decisions/014).
     "training": {
@@ -36,8 +36,9 @@ MAY_IMPORT = {
         "engine",
         "evaluation",
         "stopping",
+        "locking",
     },
-    "segmenter": {"stream", "text", "policy", "corpus", "model"},
+    "segmenter": {"stream", "text", "policy", "corpus", "model", "stopping", "locking"},
     "runtime": {"stream", "text", "policy", "model"},
     "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
     # Transcripts are subtitle files.
@@ -60,6 +61,7 @@ MAY_IMPORT = {
     "config": {"typed"},
     "typed": set[str](),
     "stopping": set[str](),
+    "locking": set[str](),
     "errors": set[str](),
 }
 # The public API, the command line and its progress bars stand above all rooms; no room imports them.

@@ -5,13 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from turia.cli import main
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
-from turia.errors import ConfigError, InputError, ModelError
+from turia.errors import ConfigError, InputError, ModelError, ResourceError
+from turia.locking import alone_in
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.evaluation import evaluate, stream_of
 from turia.segmenter.preparation import prepare
@@ -107,6 +112,68 @@ def test_a_run_goes_on_only_with_what_it_was_begun_with(tmp_path: Path) -> None:
     (recipe.run / "newest.safetensors").write_bytes(b"nothing")
     with pytest.raises(ModelError, match=r"newest.safetensors: cannot be read"):
         train(other)
+
+
+RECIPE = """
+language = "de"
+run = "run"
+[data]
+train = [{ path = "train.tsv" }]
+dev = [{ path = "dev.tsv" }]
+[model]
+windows = [0]
+embedding = 8
+hidden = 8
+[training]
+epochs = 1000000
+samples_per_epoch = 1000
+threads = 1
+"""
+
+
+def test_a_second_command_is_refused_until_the_first_is_dead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe, run = tmp_path / "recipe.toml", tmp_path / "run"
+    recipe.write_text(RECIPE, encoding="utf-8")
+    command = [sys.executable, "-m", "turia", "segmenter", "train", str(recipe)]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        assert first.stderr is not None
+        assert "reading the corpora" in first.stderr.readline()
+        assert main(["segmenter", "train", str(recipe), "--fresh"]) == 1
+        message = f"error: {run}: another `turia segmenter train` is at work there; wait for it\n"
+        assert capsys.readouterr().err == message
+    finally:
+        first.kill()
+        first.communicate()
+    with alone_in(run, "turia segmenter train", ""):
+        pass
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    """A limit on file size stands for the disk: writing past it fails as a full disk does."""
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=200)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
+    try:
+        with pytest.raises(ResourceError, match=r"run: no space left; free some and run again: finished epochs stay"):
+            train(recipe)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_training_that_diverges_says_so(tmp_path: Path) -> None:
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=600)
+    recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, learning_rate=1e30))
+    with pytest.raises(ConfigError, match=r"diverged: the loss of epoch 1 is .*; start over with a lower training"):
+        train(recipe)
 
 
 def test_corpora_without_words_are_refused(tmp_path: Path) -> None:

@@ -49,6 +49,22 @@ def test_the_command_saves_where_it_is_and_says_so(recipe: Path, number: signal.
     assert (process.returncode, out) == (128 + number, "")
 
 
+def test_a_second_command_is_refused_until_the_first_is_dead(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [sys.executable, "-m", "turia", "train", str(recipe), "--fresh"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    run = recipe.parent / "tiny"
+    try:
+        assert process.stderr is not None
+        assert "million parameters" in process.stderr.readline()
+        assert main(["train", str(recipe), "--fresh"]) == 1
+        assert capsys.readouterr().err == f"error: {run}: another `turia train` is at work there; wait for it\n"
+    finally:
+        process.kill()
+        process.communicate()
+    with RunFolder(run).alone():
+        pass
+
+
 def test_stopped_in_a_step_it_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = train(short(tmp_path / "one"), lambda _: None)
     step = Trainer._step

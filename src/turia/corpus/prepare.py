@@ -16,8 +16,6 @@ content of the corpora): the same recipe again has nothing to do, a changed one 
 from __future__ import annotations
 
 import dataclasses
-import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -25,7 +23,6 @@ import shutil
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -42,7 +39,8 @@ from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
 from turia.corpus.processes import Spread, in_processes, write_whole
 from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_report
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
-from turia.errors import ConfigError, ResourceError
+from turia.errors import ConfigError
+from turia.locking import alone_in
 from turia.text.subwords import Subwords, train_subwords
 from turia.typed import from_dict, to_dict
 
@@ -64,7 +62,7 @@ def prepare(
     """Fills `recipe.data.folder`, or finds it filled. By default there is a process for each core; `spread` does the
     work elsewhere."""
     tell = progress or (lambda _: None)
-    with _machine_errors(recipe.data.folder), _alone_in(recipe.data.folder):
+    with alone_in(recipe.data.folder, "turia prepare", "finished chunks are kept"):
         chosen = spread or partial(in_processes, processes=processes or os.cpu_count() or 1)
         return _Preparation(recipe, tell, chosen).run()
 
@@ -401,30 +399,3 @@ def _name(corpus: Corpus) -> str:
 def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:
     with path.open("wb") as file:
         np.save(file, array, allow_pickle=False)
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, which the system lets go of however the process ends."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ResourceError(f"{folder}: another `turia prepare` is at work there; wait for it") from None
-        yield
-
-
-@contextmanager
-def _machine_errors(folder: Path) -> Iterator[None]:
-    """A full or unwritable disk, said for people."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise ResourceError(
-                f"{folder}: no space left; free some and run again: finished chunks are kept"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST):
-            raise ResourceError(f"{folder}: cannot write there: {error.strerror}") from error
-        raise

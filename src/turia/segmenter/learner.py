@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from turia.config import SegmenterTraining
-from turia.errors import ConfigError, ModelError, ResourceError
+from turia.errors import ConfigError, ModelError
 from turia.model.checkpoint import replace_durably
 from turia.segmenter.network import Network
 
@@ -64,11 +64,7 @@ class Learner:
             "schedule": self.schedule.state_dict(),
             "groups": adam["param_groups"],
         }
-        content = save(tensors, metadata={"counters": json.dumps(counters)})
-        try:
-            replace_durably(path, content)
-        except OSError as error:
-            raise ResourceError(f"{path}: could not be saved: {error.strerror}; earlier epochs are there") from error
+        replace_durably(path, save(tensors, metadata={"counters": json.dumps(counters)}))
 
     def restore(self, path: Path) -> None:
         """Goes on where the run that wrote `path` had saved."""

@@ -4,6 +4,7 @@
     run/newest.safetensors    after each epoch: where a killed run goes on
     run/best.safetensors, run/log.jsonl, run/recipe.json
     run/export/               what the online segmenter loads
+    run/.lock                 held while a training is at work there
 
 From the second epoch on a share of the samples has the network's own boundaries in its past, made by
 rolling it out over stretches of the corpus: trained on true boundaries alone, it trusts them too much, and
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ from torch import Tensor
 
 from turia.config import SegmenterRecipe
 from turia.corpus.boundaries import Indices, Samples, Stream, hide_future
+from turia.errors import ConfigError
+from turia.locking import alone_in
 from turia.model.checkpoint import replace_durably
 from turia.segmenter.calibration import Probabilities, falling_thresholds, shift_prior
 from turia.segmenter.classifier import Settings
@@ -70,10 +74,15 @@ def train(recipe: SegmenterRecipe, progress: Progress = lambda share, detail: No
 
     Goes on after the last finished epoch of the run folder, unless `fresh`.
     """
+    with alone_in(recipe.run, "turia segmenter train", "finished epochs stay"):
+        return _train(recipe, progress, fresh)
+
+
+def _train(recipe: SegmenterRecipe, progress: Progress, fresh: bool) -> Report:
+    """As `train`, in a folder that nobody else writes into."""
     torch.manual_seed(recipe.seed)
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
-    recipe.run.mkdir(parents=True, exist_ok=True)
     newest = recipe.run / "newest.safetensors"
     if fresh:
         newest.unlink(missing_ok=True)
@@ -158,6 +167,11 @@ def run_epoch(learner: Learner, samples: Samples, recipe: SegmenterRecipe, progr
         batch_loss.backward()  # type: ignore[no-untyped-call]
         learner.optimiser.step()
         total += batch_loss.item()
+        if not math.isfinite(total):
+            raise ConfigError(
+                f"training has diverged: the loss of epoch {learner.epochs + 1} is {total}; start over with a lower "
+                f"training.learning_rate, and --fresh"
+            )
         if step % 50 == 0:
             share = (learner.epochs + step / steps) / settings.epochs
             best = f" best dev macro-F1 {learner.best:.4f}" if learner.epochs else ""

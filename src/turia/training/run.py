@@ -11,27 +11,22 @@ best.json              {"checkpoint": "step-N", "score": ...}: the best validati
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from turia.config import Recipe
 from turia.corpus.batches import PoolStart
-from turia.errors import ConfigError, ModelError, ResourceError
+from turia.errors import ConfigError, ModelError
+from turia.locking import alone_in
 from turia.model.checkpoint import load_json, replace_durably
 from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
-_REFUSALS = (
-    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST
-)  # fmt: skip
 
 
 @dataclass
@@ -70,20 +65,9 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Makes the folder and holds its lock, which the system lets go of however the process ends."""
-        try:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-            with (self.path / ".lock").open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                yield
-        except BlockingIOError:
-            raise ResourceError(f"{self.path}: another `turia train` is at work there; wait for it") from None
-        except OSError as error:
-            if error.errno not in _REFUSALS:
-                raise
-            raise ResourceError(f"{self.path}: cannot write there: {error.strerror}; checkpoints stay") from error
+    def alone(self) -> AbstractContextManager[None]:
+        """Makes the folder; nobody else trains in it meanwhile."""
+        return alone_in(self.path, "turia train", "checkpoints stay")
 
     def begin(self, recipe: Recipe, gamma: float) -> None:
         """Notes what is trained; a run that is already there must have been trained with a recipe that fits."""

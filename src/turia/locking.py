@@ -1,0 +1,49 @@
+"""A folder that long work writes into: one process at a time, and a disk that refuses, said for people.
+
+The lock is `flock` on the file `.lock` in the folder. The system lets go of it however the process ends, so the file
+stays and means nothing by itself. File systems of several machines keep such locks too, if they are mounted that way.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from turia.errors import ResourceError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REFUSED = (errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def alone_in(folder: Path, command: str, kept: str) -> Iterator[None]:
+    """Makes `folder` and holds its lock. `command` is who works there; `kept` says what is left if the disk refuses."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("a") as file:
+            _lock(file, folder, command)
+            yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise ResourceError(f"{folder}: no space left; free some and run again: {kept}") from error
+        if error.errno in _REFUSED:
+            raise ResourceError(f"{folder}: cannot write there: {error.strerror}; {kept}") from error
+        raise
+
+
+def _lock(file: IO[str], folder: Path, command: str) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ResourceError(f"{folder}: another `{command}` is at work there; wait for it") from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise ResourceError(
+            f"{folder}: its file system keeps no locks ({error.strerror}); choose another folder, or mount it with them"
+        ) from error
