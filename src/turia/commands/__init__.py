@@ -1,0 +1,1 @@
+"""The commands of `turia`: each reads its options and calls one function of a room."""

@@ -1,0 +1,98 @@
+"""The commands that translate while somebody speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from turia.commands.extras import needs
+from turia.errors import InputError, Stopped
+
+
+def translate(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
+    model: Annotated[str, typer.Option(help="A model's name or folder.")] = "de-en",
+    k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
+    gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
+    window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
+    history: Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")] = None,
+    feed: Annotated[
+        Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+        typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
+    ] = "words",
+    output: Annotated[
+        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
+    ] = "text",
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the speculative beam; 1 is greedy.")] = 1,
+    rounding: Annotated[
+        Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
+    ] = "floor",
+    encoding: Annotated[
+        Literal["incremental", "full"], typer.Option(help="Keep encoder states, or encode anew.")
+    ] = "incremental",
+    punctuation: Annotated[
+        bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
+    ] = False,
+) -> None:
+    """Translate a stream of words. Each comes the moment it is decided."""
+    from turia.engine.translator import Translator
+    from turia.interop.translate import run
+
+    stream = Translator.load(model).stream(
+        k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
+        punctuation=punctuation,
+    )  # fmt: skip
+    if signal := run(stream, file, feed, output, trace):
+        raise Stopped(signal)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address; others than loopback need --key-file.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model's name or folder, repeated for several; by default all installed.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="API keys, one a line.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in: https://a.org.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where sessions are kept.")] = None,
+    streams: Annotated[
+        int | None, typer.Option(min=1, help="Streams at once, past which new ones are refused; by default measured.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", help="Keep sessions in a Redis that other servers use too.")
+    ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or on one here.")
+    ] = False,
+    replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
+) -> None:
+    """Live captions: a web page and a WebSocket."""
+    from turia.engine.translator import Translator, packaged_models
+    from turia.server.capacity import TOGETHER, measured_streams
+    from turia.server.limits import Limits
+    from turia.server.serve import Options, data_folder
+    from turia.server.serve import serve as run_server
+
+    if store is not None:
+        needs("redis")
+    if ray and store is None:
+        raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
+    names = tuple(model or packaged_models() or ["de-en"])
+    loaded = [Translator.load(name, streams=streams or TOGETHER) for name in names]
+    if streams is None:
+        streams = measured_streams(loaded)
+        print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
+    if ray and store is not None:
+        needs("ray")
+        from turia.server.on_ray import Deployed, serve_on_ray
+
+        del loaded
+        origins = tuple(origin or ())
+        serve_on_ray(Deployed(store, names, streams, most=replicas, key_file=key_file, origins=origins), host, port)
+        return
+    limits = Limits(streams=streams, streams_a_key=streams)
+    options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
+    run_server({translator.model.name: translator for translator in loaded}, options)

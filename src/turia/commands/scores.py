@@ -1,0 +1,116 @@
+"""The commands that score streams, and what others need to score them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from turia.errors import InputError
+from turia.evaluation.latency import DAL_SCALE
+from turia.evaluation.options import Convention, Options, Unit
+
+Files = list[Path] | None
+
+
+def evaluate(
+    source: Annotated[Files, typer.Option(metavar="FILE", help="Source, one reference sentence a line.")] = None,
+    reference: Annotated[Files, typer.Option(metavar="FILE", help="Reference, line by line.")] = None,
+    trace: Annotated[Files, typer.Option(metavar="FILE", help="Turia's record of the stream.")] = None,
+    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words written, with --actions.")] = None,
+    actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W, a W for each word.")] = None,
+    resegmented: Annotated[
+        Files, typer.Option(metavar="FILE", help="Hypothesis cut at the reference's lines, to skip our own cuts.")
+    ] = None,
+    instances: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="SimulEval's instances.log, in place of all other files.")
+    ] = None,
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
+    ] = False,
+    latency: Annotated[list[Convention] | None, typer.Option(help="Report this convention's latency too.")] = None,
+    dal_scale: Annotated[float, typer.Option(help="Scale of the step in DAL.")] = DAL_SCALE,
+    unit: Annotated[Unit, typer.Option(help="What one WRITE stands for.")] = Unit.WORD,
+    language: Annotated[str, typer.Option(help="Target language, for Moses tokens.")] = "en",
+    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for confidence intervals of BLEU and chrF.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score streams: latency, BLEU, chrF. For several streams, repeat the file options in step."""
+    from rich.console import Console
+
+    from turia.evaluation.inputs import load_streams
+    from turia.evaluation.report import evaluate as score
+    from turia.interop.simuleval_log import read_instances
+
+    if not 0 <= dal_scale <= 100:
+        raise InputError(f"--dal-scale is {dal_scale}, expected a number from 0 to 100")
+    if bootstrap == 1:
+        raise InputError("--bootstrap is 1, expected 0 for no interval, or 2 resamples or more")
+    if instances is not None and (source or reference or trace or hypothesis or actions or resegmented):
+        raise InputError("--instances has sources and references of its own; give no other files with it")
+    if instances is None and not (source and reference):
+        raise InputError("expected --source and --reference, or --instances with a log that holds both")
+    if instances is not None:
+        streams = read_instances(instances)
+    else:
+        streams = load_streams(
+            source or [], reference or [], trace or [], hypothesis or [], actions or [], resegmented or [], sentences
+        )
+    report = score(streams, Options(dal_scale, unit, language, tuple(latency or ()), bootstrap))
+    if as_json:
+        print(json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False))
+    else:
+        Console().print(report.as_table())
+        print(f"{report.sentences} sentences, {report.empty} of them without words")
+        print(report.signature)
+        print(f"BLEU|{report.bleu.signature}")
+        print(f"chrF|{report.chrf.signature}")
+
+
+def convert(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")],
+    to: Annotated[Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Whose format.")],
+    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
+    trace: Annotated[list[Path], typer.Option(metavar="FILE", help="Turia's record of the stream.")],
+) -> None:
+    """Write traces as the logs that other scorers read. For several streams, repeat the file options in step."""
+    from turia.interop.convert import convert as write
+
+    for path in write(folder, to, source, reference, trace):
+        print(path)
+
+
+def resegment(
+    hypothesis: Annotated[Path, typer.Option(metavar="FILE", help="Words of a stream, in lines of any length.")],
+    reference: Annotated[Path, typer.Option(metavar="FILE", help="The sentences to cut at, one a line.")],
+) -> None:
+    """Cut a hypothesis at the reference's lines."""
+    from turia.evaluation.inputs import read_lines
+    from turia.evaluation.resegment import resegment as cut
+
+    words = [word for line in read_lines(hypothesis, may_be_blank=True) for word in line.split()]
+    for sentence in cut(words, read_lines(reference)):
+        print(" ".join(sentence))
+
+
+def sweep(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A sweep recipe.")],
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Translate again what is done already.")] = False,
+) -> None:
+    """Score test sets with every k, segmentation and history. Draws the curves of BLEU and latency."""
+    from rich.console import Console
+
+    from turia.console import Display
+    from turia.interop.sweep_results import sweep as run
+    from turia.interop.sweep_results import tables
+
+    with Display("sweep") as display:
+        results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
+    for table in tables(results.rows):
+        Console().print(table)
+    print(results.folder)

@@ -1,0 +1,46 @@
+"""`turia segmenter`: where sentences end."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over.")] = False,
+) -> None:
+    """Train the segmenter of one language, and export it.
+
+    All its windows are trained. Goes on after the run folder's last finished epoch, if there is one.
+    """
+    from turia.config import SegmenterRecipe
+    from turia.console import Display
+    from turia.segmenter.training import train as learn
+    from turia.typed import load_toml
+
+    with Display("segmenter") as display:
+        report = learn(load_toml(SegmenterRecipe, recipe), display.update, fresh)
+    for window, f1 in report.f1.items():
+        print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (its own past boundaries)")
+    print(report.folder)
+
+
+def apply(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
+    model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of an exported segmenter.")] = None,
+    window: Annotated[int, typer.Option(min=0, help="Future words to look at.")] = 2,
+    punctuation: Annotated[
+        str | None, typer.Option(metavar="LANGUAGE", help="Trust the punctuation of the input, in place of a model.")
+    ] = None,
+    max_words: Annotated[int, typer.Option(min=1, help="Longest sentence.")] = 60,
+    argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
+) -> None:
+    """Cut a stream into sentences, one a line, as its words come."""
+    from turia.segmenter.apply import apply as cut
+    from turia.segmenter.apply import choose
+
+    cut(choose(model, punctuation, window, max_words, argmax), file, sys.stdout)
