@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from turia.errors import Stopped
 
+T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -47,6 +48,17 @@ class StopRequests:
             yield
         finally:
             self._waits = True
+
+    def until(self, items: Iterable[T]) -> Iterator[T]:
+        """`items`, to the end or to a signal, which is obeyed between two of them and while one is waited for."""
+        coming = iter(items)
+        while not self.number:
+            try:
+                with self.obeyed_at_once():
+                    item = next(coming)
+            except (Stopped, StopIteration):
+                return
+            yield item
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.number = number

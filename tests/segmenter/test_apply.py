@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,3 +47,24 @@ def test_a_model_or_a_language_is_needed(exported: Path) -> None:
     for model, punctuation in ((None, None), (exported, "de")):
         with pytest.raises(InputError, match="expected either --model FOLDER or --punctuation LANGUAGE"):
             choose(model, punctuation, 1, 60)
+
+
+def test_argmax_is_for_a_network() -> None:
+    with pytest.raises(InputError, match="--argmax is for the network of --model"):
+        choose(None, "de", 1, 60, argmax=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_gives_out_what_it_has_read(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "turia", "segmenter", "apply", "--punctuation", "en", "--window", "2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"Yes. We can see ")
+        process.stdin.flush()
+        # The last word that is visible while two are held back.
+        assert process.stdout.read(len(b"Yes.\nWe")) == b"Yes.\nWe"
+        process.send_signal(number)
+        # Its input is still open: only the signal can end it.
+        assert process.wait() == 128 + number
+        assert (process.stdout.read(), process.stderr and process.stderr.read()) == (b" can see\n", b"")

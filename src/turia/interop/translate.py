@@ -13,16 +13,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TextIO
 
 from turia.engine.stream import Stream
-from turia.errors import InputError, Stopped
+from turia.errors import InputError
 from turia.interop.asr_feeds import InputFormat, spoken_words
 from turia.interop.output import OutputFormat, output
 from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write, header_line, record_line
-from turia.text.reading import read_words
+from turia.text.reading import opened, read_words
 
 
 def translate(
@@ -53,16 +53,9 @@ def translate(
         if records:
             file.flush()
 
-    stop, coming = StopRequests(), iter(words)
+    stop = StopRequests()
     with stop.noted():
-        while not stop.number:
-            try:
-                with stop.obeyed_at_once():
-                    word = next(coming, None)
-            except Stopped:
-                break
-            if word is None:
-                break
+        for word in stop.until(words):
             times.push(word)
             put(stream.push(word.text))
         put(stream.flush())
@@ -72,15 +65,8 @@ def translate(
 
 def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
     """Words of a file, or of standard input, as they come."""
-    if path is None:
-        yield from _words(cast(BufferedReader, sys.stdin.buffer), kind, "standard input")
-        return
-    try:
-        opened = path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    with opened:
-        yield from _words(opened, kind, str(path))
+    with opened(path) as file:
+        yield from _words(file, kind, "standard input" if path is None else str(path))
 
 
 def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TextIO
 
-from turia.errors import InputError
+from turia.errors import InputError, Stopped
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.online import Segmenter, Visible
 from turia.segmenter.punctuation import PunctuationSegmenter
-from turia.text.reading import read_words
+from turia.stopping import StopRequests
+from turia.text.reading import opened, read_words
 
 
 def choose(model: Path | None, punctuation: str | None, window: int, max_words: int, argmax: bool = False) -> Segmenter:
@@ -20,29 +19,26 @@ def choose(model: Path | None, punctuation: str | None, window: int, max_words: 
     if (model is None) == (punctuation is None):
         raise InputError("expected either --model FOLDER or --punctuation LANGUAGE")
     if punctuation is not None:
+        if argmax:
+            raise InputError("--argmax is for the network of --model; punctuation has no probabilities")
         return PunctuationSegmenter(punctuation, window, max_words)
     assert model is not None
     classifier = Classifier(model, window)
     return ClassifierSegmenter(classifier, max_words, classifier.decision.argmax() if argmax else None)
 
 
-def apply(segmenter: Segmenter, file: Path | None, output: TextIO) -> None:
-    """Writes the words of `file` (None: standard input), one sentence a line, each the moment it is visible."""
-    if file is None:
-        _write(pieces(segmenter, read_words(cast(BufferedReader, sys.stdin.buffer))), output)
-        return
-    try:
-        opened = file.open("rb")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    with opened:
-        _write(pieces(segmenter, read_words(opened)), output)
+def apply(segmenter: Segmenter, path: Path | None, output: TextIO) -> None:
+    """Writes the words of a file (None: standard input), one sentence a line, each the moment it is visible.
 
-
-def _write(texts: Iterable[str], output: TextIO) -> None:
-    for text in texts:
-        output.write(text)
-        output.flush()
+    A signal ends the stream: what was read comes out all the same, and then `Stopped` is raised.
+    """
+    stop = StopRequests()
+    with stop.noted(), opened(path) as file:
+        for text in pieces(segmenter, stop.until(read_words(file))):
+            output.write(text)
+            output.flush()
+    if stop.number:
+        raise Stopped(stop.number)
 
 
 def pieces(segmenter: Segmenter, words: Iterable[str]) -> Iterator[str]:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import codecs
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
+from pathlib import Path
+from typing import cast
+
+from turia.errors import InputError
 
 _CHUNK = 1 << 16
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[BufferedReader]:
+    """The file, or standard input where there is none; it is open in here."""
+    if path is None:
+        yield cast(BufferedReader, sys.stdin.buffer)
+        return
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    with file:
+        yield file
 
 
 def read_words(file: BufferedReader) -> Iterator[str]:
