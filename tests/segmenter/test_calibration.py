@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from turia.segmenter.calibration import falling_thresholds, shift_prior
+from turia.segmenter.calibration import FARTHEST, falling_thresholds, shift_prior
 
 
 def test_the_prior_is_put_right() -> None:
@@ -22,3 +24,9 @@ def test_thresholds_before_the_limit_are_those_of_optimal_stopping() -> None:
     assert falling_thresholds(coin, 0.4, 0.3, 0.3) == (0.0,)
     # Where no word is likely enough, the values stop rising below the threshold.
     assert falling_thresholds(np.array([0.2]), 0.9, 0.3, 0.3) == pytest.approx((0.0, 0.2))
+
+
+def test_a_threshold_that_no_word_reaches_takes_no_more_steps_than_are_of_use() -> None:
+    falling = falling_thresholds(np.linspace(0, 0.4, 5000), 0.5, 0.3, 0.3)
+    assert len(falling) == FARTHEST
+    assert all(before < after < 0.4 for before, after in pairwise(falling))

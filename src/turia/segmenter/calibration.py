@@ -12,6 +12,10 @@ import numpy.typing as npt
 
 Probabilities = npt.NDArray[np.float64]
 
+FARTHEST = 500
+"""Words before the limit from which on nothing is forced. Where no word of dev reaches the threshold, the values of
+going on creep towards it for as many steps as dev has words."""
+
 
 def falling_thresholds(
     probabilities: Probabilities, threshold: float, drawn_share: float, true_share: float
@@ -28,12 +32,13 @@ def falling_thresholds(
     true = shift_prior(probabilities, drawn_share, true_share)
     values = [0.0]
     falling = [0.0]
-    while True:
+    while len(falling) < FARTHEST:
         values.append(float(np.maximum(true, values[-1]).mean()))
         as_given = float(shift_prior(np.array([values[-1]]), true_share, drawn_share)[0])
         if as_given >= threshold or values[-1] <= values[-2]:
-            return tuple(falling)
+            break
         falling.append(as_given)
+    return tuple(falling)
 
 
 def shift_prior(probabilities: Probabilities, drawn: float, true: float) -> Probabilities:
