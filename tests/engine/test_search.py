@@ -10,9 +10,10 @@ from turia.engine.model import Logits
 from turia.engine.search import LONGEST_WORD
 from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
+from turia.policy.waitk import Rounding
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write
-from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID, END_ID
+from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID, END_ID, SEP_ID
 
 
 def written(stream: Stream, words: list[str]) -> list[str]:
@@ -75,6 +76,32 @@ def test_recomputed_they_see_all_that_has_been_read_since() -> None:
     rows = [(request.ids.tolist(), request.limit.tolist()) for request in backend.decoded]
     assert rows == [(prefix[:count], [read] * count) for count, read in ((1, 3), (2, 4), (3, 6), (4, 6), (5, 6))]
     assert all(request.state is None for request in backend.decoded)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "rounding", "limits"),
+    [
+        # <DOC> ka le mi <SEP> no: the words that each row asks for, and <SEP> with the last of them.
+        ("sentence", "floor", [2, 3, 5, 5, 6]),
+        ("sentence", "ceil", [2, 5, 5, 5, 6]),
+        ("window", "floor", [2, 3, 4, 5, 6]),
+    ],
+)
+def test_rows_of_the_history_see_what_they_saw_in_training(anchor: str, rounding: Rounding, limits: list[int]) -> None:
+    backend = Recording()
+    settings = Settings(k=1, gamma=0.8, rounding=rounding)
+    stream = Stream(fake_model(backend, anchor=anchor), GivenSegmenter([3, 9]), settings)
+    assert written(stream, SAID) == SAID
+    [_, request] = [request for request in backend.decoded if request.state is None]
+    assert (request.ids.tolist(), request.limit.tolist()) == ([DOC_ID, KA, LE, MI, SEP_ID], limits)
+
+
+def test_a_large_k_shows_rows_of_the_history_no_more_than_was_read() -> None:
+    backend = Recording()
+    stream = Stream(fake_model(backend, anchor="window"), GivenSegmenter([3, 1, 9]), Settings(k=4))
+    assert written(stream, SAID) == SAID
+    [_, request] = [request for request in backend.decoded if request.state is None]
+    assert request.limit.tolist() == [5, 6, 7, 7, 7]
 
 
 class Forging(Echo):

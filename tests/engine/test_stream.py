@@ -352,6 +352,16 @@ def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     assert stream.read == 100
 
 
+def test_history_leaves_half_of_the_positions_to_the_sentence() -> None:
+    """Six sentences of ten words are within 60 words of history, but their 67 positions are not within half of 128."""
+    backend = Recording()
+    stream = Stream(fake_model(backend, max_positions=128), GivenSegmenter([10] * 8), Settings(k=1))
+    run(stream, [WORDS[number % len(WORDS)] for number in range(80)])
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert [len(ids) for ids in windows] == [1 + 11 * min(before, 5) + 1 for before in range(8)]
+    assert [ids[0] for ids in windows] == [DOC_ID] * 6 + [CONT_ID] * 2
+
+
 def test_memory_does_not_grow_with_the_stream() -> None:
     stream = stream_of(Echo(), [10] * 300, k=3)
     sizes = []
