@@ -19,16 +19,26 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A port that stays free while a killed server is away: none of those that the kernel gives to connections."""
+    """A port that stays free until its server is there, and while a killed one is away.
+
+    It is none of those that the kernel gives to connections, and each process of the tests has some of its own.
+    """
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
+        port = random.SystemRandom().randrange(20_000 + process % 8, 32_000, 8)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _given.add(port)
+        return port
 
 
 class FakeServer:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import Sequence
 
 import pytest
 
@@ -15,25 +15,31 @@ from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
+from turia.server.live import Follower, Live
 from turia.server.messages import ProtocolError, SettingsChange
 from turia.server.metrics import Metrics
 from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
+from turia.server.session import Word
 from turia.server.shared import Shared
-from turia.server.store import Standing
+from turia.server.store import Saved
 
 
 class SlowStore(RedisStore):
-    """Answers whose a session is when it is let to."""
+    """Takes a claim, and answers it, when it is let to."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.asked, self.may_answer = threading.Event(), threading.Event()
+        self.asked = self.claimed = 0
+        self.may_ask, self.may_answer = threading.Event(), threading.Event()
+        self.may_ask.set()
         self.may_answer.set()
 
-    def standings(self, sessions: Sequence[str]) -> list[Standing | None]:
-        found = super().standings(sessions)
-        self.asked.set()
+    def claim(self, session: str, turn: int) -> Saved | None:
+        self.asked += 1
+        assert self.may_ask.wait(60)
+        found = super().claim(session, turn)
+        self.claimed += 1
         assert self.may_answer.wait(60)
         return found
 
@@ -55,6 +61,19 @@ class Server:
     async def __aexit__(self, *_: object) -> None:
         await self.shared.leave()
         await self.hub.stop()
+
+    async def begin(self) -> str:
+        session, _ = await self.hub.create("owner", "de-en", 2, True)
+        return session
+
+    async def find(self, session: str) -> Live:
+        live = await self.hub.find(session)
+        assert live is not None
+        return live
+
+    async def join(self, live: Live) -> Follower:
+        """A speaker who has just asked for a ticket."""
+        return await self.hub.join(live, "speaker", await self.hub.next_turn(live.saved.id))
 
     def streams(self) -> int:
         return self.hub.member("").streams
@@ -79,16 +98,14 @@ def test_a_speaker_who_comes_back_while_the_session_is_let_go_is_not_sent_off(re
 
     async def back_and_forth() -> None:
         async with Server(redis_server) as here, Server(redis_server) as there:
-            session, _ = await here.hub.create("owner", "de-en", 2, True)
-            live, other = await here.hub.find(session), await there.hub.find(session)
-            assert live is not None
-            assert other is not None
-            first = await here.hub.join(live, "speaker")
-            second = await there.hub.join(other, "speaker")
-            here.store.asked.clear()
+            session = await here.begin()
+            live, other = await here.find(session), await there.find(session)
+            first = await here.join(live)
+            second = await there.join(other)
             here.store.may_answer.clear()
-            coming_back = asyncio.create_task(here.hub.join(live, "speaker"))
-            await asyncio.to_thread(here.store.asked.wait)
+            coming_back = asyncio.create_task(here.join(live))
+            while here.store.claimed < 2:
+                await asyncio.sleep(0.01)
             here.hub.let_go(live)
             here.store.may_answer.set()
             third = await coming_back
@@ -104,42 +121,81 @@ def test_a_speaker_who_comes_back_while_the_session_is_let_go_is_not_sent_off(re
     asyncio.run(back_and_forth())
 
 
-def test_a_session_that_was_claimed_just_after_it_was_found_to_be_ours_is_claimed_again(
-    redis_server: RedisServer,
+@pytest.mark.parametrize("home", ["there", "here"])
+def test_a_claim_that_a_stalled_redis_takes_late_takes_nothing_from_a_newer_one(
+    redis_server: RedisServer, home: str
 ) -> None:
+    """The speaker gave up waiting at the stalled server, and goes on at the other, where he may have been before."""
+
+    async def stall() -> None:
+        async with Server(redis_server) as stalled, Server(redis_server) as there:
+            session = await there.begin()
+            live, other = await stalled.find(session), await there.find(session)
+            if home == "here":
+                there.hub.leave(other, await there.join(other))
+            stalled.store.may_ask.clear()
+            late = asyncio.create_task(stalled.join(live))
+            while not stalled.store.asked:
+                await asyncio.sleep(0.01)
+            speaker = await there.join(other)
+            there.hub.take(other, [Word(1, "ka.")])
+            while other.inputs < 1:
+                await asyncio.sleep(0.01)
+            stalled.store.may_ask.set()
+            with pytest.raises(ProtocolError, match="goes on in another connection"):
+                await late
+            await there.shared.follow(with_own=True)
+            there.hub.take(other, [Word(2, "le.")])
+            while other.inputs < 2:
+                await asyncio.sleep(0.01)
+            assert (speaker.refusal, live.task) == (None, None)
+            await stalled.shared.follow(with_own=True)
+            assert (stalled.streams(), there.streams()) == (0, 1)
+
+    asyncio.run(stall())
+
+
+def test_on_one_server_too_the_newest_turn_has_the_word(redis_server: RedisServer) -> None:
     async def overtake() -> None:
         async with Server(redis_server) as here:
-            session, _ = await here.hub.create("owner", "de-en", 2, True)
-            live = await here.hub.find(session)
-            assert live is not None
-            await here.hub.join(live, "speaker")
-            here.store.asked.clear()
-            here.store.may_answer.clear()
-            coming_back = asyncio.create_task(here.hub.join(live, "speaker"))
-            await asyncio.to_thread(here.store.asked.wait)
-            assert here.store.claim(session) is not None
-            here.hub.let_go(live)
-            here.store.may_answer.set()
-            speaker = await coming_back
-            saved = here.store.load(session)
-            assert saved is not None
-            assert live.task is not None, "the next word would have nowhere to go"
-            assert (speaker.refusal, live.task.token) == (None, saved.token)
+            session = await here.begin()
+            live = await here.find(session)
+            older, newer = [await here.hub.next_turn(session) for _ in range(2)]
+            speaker = await here.hub.join(live, "speaker", newer)
+            with pytest.raises(ProtocolError, match="goes on in another connection"):
+                await here.hub.join(live, "speaker", older)
+            assert speaker.refusal is None
+            assert live.speaker is speaker
 
     asyncio.run(overtake())
+
+
+def test_what_was_not_stored_when_a_speaker_came_back_is_taken_again_and_once(redis_server: RedisServer) -> None:
+    async def come_back() -> None:
+        async with Server(redis_server) as here:
+            live = await here.find(await here.begin())
+            await here.join(live)
+            here.hub.take(live, [Word(seq, "ka.") for seq in range(1, 30)])
+            await here.join(live)
+            assert live.received == live.inputs <= 29
+            here.hub.take(live, [Word(seq, "ka.") for seq in range(live.received + 1, 41)])
+            while live.inputs < 40:
+                await asyncio.sleep(0.01)
+            _, events = here.store.events(live.saved.id, 0, 1000)
+            assert [json.loads(event)["index"] for event in events if '"source"' in event] == list(range(40))
+
+    asyncio.run(come_back())
 
 
 def test_a_session_that_goes_on_elsewhere_holds_no_place_here(redis_server: RedisServer) -> None:
     async def move() -> None:
         async with Server(redis_server) as here, Server(redis_server) as there:
-            session, _ = await here.hub.create("owner", "de-en", 2, True)
-            live, other = await here.hub.find(session), await there.hub.find(session)
-            assert live is not None
-            assert other is not None
-            here.hub.leave(live, await here.hub.join(live, "speaker"))
+            session = await here.begin()
+            live, other = await here.find(session), await there.find(session)
+            here.hub.leave(live, await here.join(live))
             await here.shared.follow(with_own=True)
             assert here.streams() == 1, "the place is kept for a speaker who may come back"
-            await there.hub.join(other, "speaker")
+            await there.join(other)
             await here.shared.follow(with_own=True)
             assert (here.streams(), there.streams()) == (0, 1)
 
@@ -150,8 +206,10 @@ def test_where_no_server_is_ready_nobody_is_told_that_all_are_full(redis_server:
     async def ask() -> None:
         async with Server(redis_server) as here:
             await here.shared.leave()
-            with pytest.raises(RefusedError, match="no server is ready"):
-                await here.hub.create("owner", "de-en", 2, True)
+            assert await here.begin(), "it knows of itself, though its announcement is late"
+            here.hub.ready = False
+            with pytest.raises(RefusedError, match="the server is starting or stopping"):
+                await here.begin()
 
     asyncio.run(ask())
 
@@ -161,9 +219,8 @@ def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(
         async with Server(redis_server) as here:
             here.hub.translators = {**fake_translators(), "bare": Unsegmented("bare", Echo())}
             session, _ = await here.hub.create("owner", "de-en", 2, False)
-            live = await here.hub.find(session)
-            assert live is not None
-            await here.hub.join(live, "speaker")
+            live = await here.find(session)
+            await here.join(live)
             for model, told in (("bare", "ask for punctuation"), ("none", "no such model")):
                 with pytest.raises(ProtocolError, match=told):
                     here.hub.take(live, [SettingsChange(1, model=model)])

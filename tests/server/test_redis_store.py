@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.test_store import SAVED, STEP
@@ -125,6 +127,41 @@ def test_a_redis_that_may_lose_sessions_is_refused(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_named() -> None:
     with pytest.raises(InputError, match="redis://HOST:PORT"):
         RedisStore("http://127.0.0.1")
+
+
+def test_a_password_that_was_changed_is_told_at_once_and_words_wait(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url, patience=60.0)
+    store.create(SAVED, ["a"])
+    with redis.Redis(port=redis_server.port) as operator:
+        operator.config_set("requirepass", "another")
+        operator.client_kill_filter(_type="normal", skipme=True)
+        asks: list[Callable[[], object]] = [
+            lambda: store.advance([STEP]),
+            lambda: RedisStore(redis_server.url),
+            lambda: RedisStore(redis_server.url.replace("//", "//:wrong@")),
+        ]
+        for ask in asks:
+            with pytest.raises(StoreError, match="refuses this server; its operator must mend --store"):
+                ask()
+        for ask in (lambda: store.use_ticket("x"), RedisCluster(store.client).members):
+            with pytest.raises(StoreError):
+                ask()
+        operator.config_set("requirepass", "")
+    assert store.advance([STEP]) == [True]
+    assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    store.close()
+
+
+def test_a_member_of_a_newer_release_may_tell_more(redis_server: RedisServer) -> None:
+    redis_server.clear()
+    store = RedisStore(redis_server.url)
+    cluster, member = RedisCluster(store.client), Member("one", True, 3, 8, 2, {"a": 3})
+    cluster.announce(member)
+    told = json.loads(store.client.get("turia:{cluster}:member:one"))
+    store.client.set("turia:{cluster}:member:one", json.dumps(told | {"zone": "b"}))
+    assert cluster.members() == [member]
+    store.close()
 
 
 def test_members_are_there_while_they_say_so(redis_server: RedisServer) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
-from turia.server.rest import RestError, choose_model, parse_request
+from turia.server.hub import Hub, RefusedError
+from turia.server.limits import Limits
+from turia.server.messages import Refusal
+from turia.server.metrics import Metrics
+from turia.server.rest import RestError, Talk, choose_model
+from turia.server.sqlite_store import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}
 
@@ -31,10 +41,51 @@ def test_a_list_of_texts_and_alternatives(server: FakeServer) -> None:
     )  # fmt: skip
 
 
-def test_a_form(server: FakeServer) -> None:
-    body = urllib.parse.urlencode({"q": "ka le", **PAIR, "api_key": ""}).encode()
-    with urllib.request.urlopen(server.url + "/translate", body, timeout=30) as answer:
-        assert json.load(answer) == {"translatedText": "ka le"}
+def multipart(*fields: tuple[str, str], filename: str = "") -> tuple[str, bytes]:
+    named = f'; filename="{filename}"' if filename else ""
+    parts = [f'--x\r\nContent-Disposition: form-data; name="{key}"{named}\r\n\r\n{value}\r\n' for key, value in fields]
+    return "multipart/form-data; boundary=x", ("".join(parts) + "--x--\r\n").encode()
+
+
+def urlencoded(*fields: tuple[str, str]) -> tuple[str, bytes]:
+    return "application/x-www-form-urlencoded", urllib.parse.urlencode(fields).encode()
+
+
+Form = Callable[..., tuple[str, bytes]]
+
+
+def send(server: FakeServer, content_type: str, body: bytes) -> tuple[int, Any]:
+    request = urllib.request.Request(server.url + "/translate", body, {"Content-Type": content_type})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+@pytest.mark.parametrize("form", [urlencoded, multipart])
+def test_forms(server: FakeServer, form: Form) -> None:
+    rest = (*PAIR.items(), ("api_key", ""), ("session", "false"))
+    assert send(server, *form(("q", "ka öß 日"), *rest)) == (200, {"translatedText": "ka öß 日"})
+    assert send(server, *form(("q", "ka"), ("q", "le mi"), *rest)) == (200, {"translatedText": ["ka", "le mi"]})
+    assert send(server, *form(*rest)) == (400, {"error": "q is missing; expected a text or a list of texts"})
+
+
+def test_a_form_that_curl_did_not_escape(server: FakeServer) -> None:
+    body = "q=ka öß&source=de&target=en".encode()
+    assert send(server, "application/x-www-form-urlencoded", body) == (200, {"translatedText": "ka öß"})
+
+
+def test_forms_that_are_none(server: FakeServer) -> None:
+    kind, body = multipart(("q", "ka"), *PAIR.items(), filename="talk.txt")
+    for content_type, sent in (
+        (kind, body),
+        ("multipart/form-data", body),
+        (kind, b"--y"),
+        (f"{kind};charset=idna", body),
+    ):
+        assert send(server, content_type, sent) == (400, {"error": "expected a JSON object, or a form without files"})
 
 
 def test_languages_and_health(server: FakeServer) -> None:
@@ -97,10 +148,50 @@ def test_what_is_refused(server: FakeServer, asked: dict[str, object], message: 
     assert message in answer["error"]
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"{" * 100_000, b"null"])
-def test_bodies_that_are_none(body: bytes) -> None:
-    with pytest.raises(RestError, match="expected a JSON object, or a form"):
-        parse_request(body, "application/json")
+@pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"[" * 60_000, b"null"])
+def test_bodies_that_are_none(server: FakeServer, body: bytes) -> None:
+    assert send(server, "application/json", body)[0] == 400
+
+
+def test_a_request_that_is_too_large_is_told_as_all_errors_are(server: FakeServer) -> None:
+    status, answer = send(server, "application/json", b" " * 70_000)
+    assert (status, list(answer)) == (413, ["error"])
+
+
+@pytest.mark.parametrize(
+    ("refusal", "error"),
+    [
+        (None, RestError),
+        (Refusal("failed", "the translation failed"), RestError),
+        (Refusal("store", "no answer", retry=True), RefusedError),
+    ],
+)
+def test_a_request_that_has_lost_the_word_says_nothing_more(
+    tmp_path: Path, refusal: Refusal | None, error: type[Exception]
+) -> None:
+    """To a newer request of its session, or because the session failed; the other's words stay unmixed."""
+
+    async def interrupt() -> None:
+        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        await hub.start()
+        session, _ = await hub.create("owner", "de-en", 4, True)
+        live = await hub.find(session)
+        assert live is not None
+        talk = Talk(hub, live, await hub.join(live, "speaker", await hub.next_turn(session)))
+        assert await talk.line("ka le.") == "ka le"
+        if refusal is None:
+            await hub.join(live, "speaker", await hub.next_turn(session))
+        else:
+            talk.follower.refuse(refusal)
+        before = live.received
+        with pytest.raises(error) as caught:
+            await talk.line("mi no.")
+        assert live.received == before
+        if isinstance(caught.value, RestError):
+            assert caught.value.status == (409 if refusal is None else 500)
+        await hub.stop()
+
+    asyncio.run(interrupt())
 
 
 def test_which_model() -> None:

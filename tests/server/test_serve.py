@@ -12,7 +12,7 @@ from turia.cli import main
 from turia.errors import InputError, ResourceError
 from turia.runtime.session import EncodeRequest
 from turia.server.limits import Limits
-from turia.server.serve import Options, data_folder, listen, read_keys, serve
+from turia.server.serve import Options, data_folder, listen, read_keys, serve, url_of
 from turia.server.session import Translators
 
 
@@ -43,6 +43,11 @@ def test_a_port_that_is_taken_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ResourceError, match=f"127.0.0.1:{port}: cannot listen"):
             listen("127.0.0.1", port)
+
+
+def test_an_ipv6_address_is_told_as_a_browser_takes_it() -> None:
+    assert url_of("127.0.0.1", 8000) == "http://127.0.0.1:8000"
+    assert url_of("::1", 8000) == "http://[::1]:8000"
 
 
 def test_graphs_for_many_streams_are_there_before_anybody_comes(

@@ -41,6 +41,11 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
         SqliteStore(path)
 
 
+SECOND_VERSION = """
+ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1;
+PRAGMA user_version = 2;
+UPDATE sessions SET token = 5;
+"""
 FIRST_VERSION = """
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
@@ -61,11 +66,23 @@ def test_sessions_of_the_first_version_go_on(tmp_path: Path) -> None:
         db.executescript(FIRST_VERSION)
     for token in (2, 3):
         store = SqliteStore(path)
-        assert store.claim("id") == replace(SAVED, token=token)
+        assert store.next_turn("id") == token
+        assert store.claim("id", token) == replace(SAVED, token=token)
         store.close()
     store = SqliteStore(path)
     assert store.advance([replace(STEP, token=3)]) == [True]
     assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    store.close()
+
+
+def test_sessions_of_the_second_version_go_on_after_their_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(FIRST_VERSION + SECOND_VERSION)
+    store = SqliteStore(path)
+    assert store.load("id") == replace(SAVED, token=5)
+    assert store.next_turn("id") == 6
+    assert store.claim("id", 6) == replace(SAVED, token=6)
     store.close()
 
 

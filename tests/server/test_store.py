@@ -47,7 +47,8 @@ def test_what_is_created_is_found(store: Store) -> None:
     assert store.load("id") == SAVED
     assert store.events("id", 0, 10) == (1, ["a"])
     assert store.load("other") is None
-    assert store.claim("other") is None
+    assert store.claim("other", 1) is None
+    assert store.next_turn("other") == 0
     assert store.events("other", 0, 10)[1] == []
 
 
@@ -83,23 +84,31 @@ def test_an_advance_from_elsewhere_is_not_taken_and_harms_no_other(store: Store)
     assert store.events("other", 0, 10) == (1, ["a", "b", "c"])
 
 
-def test_whoever_claimed_last_owns_the_session(store: Store) -> None:
+def test_the_newest_turn_owns_the_session(store: Store) -> None:
     store.create(SAVED, ["a"])
-    first, second = store.claim("id"), store.claim("id")
-    assert first == replace(SAVED, token=2)
-    assert second == replace(SAVED, token=3)
+    assert [store.next_turn("id") for _ in range(2)] == [2, 3]
+    assert store.load("id") == SAVED, "a turn that is only given takes nothing from anybody"
+    assert store.claim("id", 2) == replace(SAVED, token=2)
+    assert store.claim("id", 3) == replace(SAVED, token=3)
+    # One whose answer was lost, and one that a stalled store took too late.
+    assert store.claim("id", 3) == store.claim("id", 2) == replace(SAVED, token=3)
     assert store.advance([STEP, replace(STEP, token=2)]) == [False, False]
     assert store.events("id", 0, 10) == (1, ["a"])
     assert store.advance([replace(STEP, token=3)]) == [True]
     assert store.standings(["id", "nobody"]) == [Standing(2, 3, False, 3), None]
 
 
-def test_claims_at_once_get_tokens_of_their_own(store: Store) -> None:
+def test_turns_are_given_once_and_claims_in_any_order_leave_the_newest(store: Store) -> None:
     """Two that had the same would both own the session."""
     store.create(SAVED, ["a"])
     with ThreadPoolExecutor(8) as threads:
-        claimed = list(threads.map(lambda _: store.claim("id"), range(200)))
-    assert sorted(saved.token for saved in claimed if saved is not None) == list(range(2, 202))
+        turns = list(threads.map(lambda _: store.next_turn("id"), range(100)))
+        assert sorted(turns) == list(range(2, 102))
+        claimed = list(threads.map(lambda turn: store.claim("id", turn), reversed(turns)))
+    for turn, saved in zip(reversed(turns), claimed, strict=True):
+        assert saved is not None
+        assert saved.token >= turn
+    assert store.load("id") == replace(SAVED, token=101)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -112,7 +121,7 @@ def test_servers_that_take_turns_never_lose_or_double_an_input(store: Store, tur
     taken: list[int] = []
     for server, deed in turns:
         if deed == "claim" or server not in beliefs:
-            claimed = store.claim(name)
+            claimed = store.claim(name, store.next_turn(name))
             assert claimed is not None
             beliefs[server] = claimed
             owner = server

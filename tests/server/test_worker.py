@@ -144,7 +144,7 @@ def test_without_a_store_sessions_are_let_go_and_can_come_back(store: SqliteStor
 
 def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -> None:
     mine = task(store, "mine")
-    claimed = store.claim("mine")
+    claimed = store.claim("mine", store.next_turn("mine"))
     assert claimed is not None
     begun, _ = Session.begin(TRANSLATORS, "de-en", 1, True)
     theirs = replace(mine, session=begun, token=claimed.token, waiting=[])

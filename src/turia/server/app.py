@@ -127,14 +127,19 @@ async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Resp
     """No page of another origin, nothing large, and the headers of every answer."""
     if _comes_from_elsewhere(request):
         _hub(request).metrics.refusals.labels("origin").inc()
-        return JSONResponse({"detail": "this origin or host name is not allowed; see --origin"}, 403)
+        return _refused(request, "this origin or host name is not allowed; see --origin", 403)
     if request.method == "POST" and not _is_small(request):
         _hub(request).metrics.refusals.labels("size").inc()
-        return JSONResponse({"detail": f"a request of unknown length, or of more than {MAX_BYTES} bytes"}, 413)
+        return _refused(request, f"a request of unknown length, or of more than {MAX_BYTES} bytes", 413)
     response = await call_next(request)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
+
+
+def _refused(request: Request, message: str, status: int) -> Response:
+    """LibreTranslate's requests have LibreTranslate's errors."""
+    return JSONResponse({"error" if request.url.path == "/translate" else "detail": message}, status)
 
 
 def _comes_from_elsewhere(connection: Request | WebSocket) -> bool:

@@ -26,6 +26,7 @@ from turia.server.worker import Done, Failed, Task, Worker
 
 MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
+GOES_ON_ELSEWHERE = "the session goes on in another connection"
 log = logging.getLogger("turia.server")
 
 
@@ -122,15 +123,20 @@ class Hub:
         return name, secret
 
     async def issue_ticket(self, session: str, role: Role) -> str:
-        return await asyncio.to_thread(self.store.issue_ticket, f"{role} {session}")
+        turn = await self.next_turn(session) if role == "speaker" else 0
+        return await asyncio.to_thread(self.store.issue_ticket, f"{role} {turn} {session}")
 
-    async def use_ticket(self, ticket: str) -> tuple[str, Role] | None:
-        """Session and role that the ticket stands for."""
+    async def use_ticket(self, ticket: str) -> tuple[str, Role, int] | None:
+        """Session, role and turn that the ticket stands for."""
         value = await asyncio.to_thread(self.store.use_ticket, ticket)
         if value is None:
             return None
-        role, _, session = value.partition(" ")
-        return session, "speaker" if role == "speaker" else "viewer"
+        role, turn, session = value.split(" ", 2)
+        return session, "speaker" if role == "speaker" else "viewer", int(turn)
+
+    async def next_turn(self, session: str) -> int:
+        """For a speaker who is about to connect."""
+        return await asyncio.to_thread(self.store.next_turn, session)
 
     async def find(self, session: str) -> Live | None:
         """A session in memory or in the store."""
@@ -142,21 +148,23 @@ class Hub:
             self._lives.setdefault(session, Live(saved, time.monotonic()))
         return self._lives[session]
 
-    async def join(self, live: Live, role: Role) -> Follower:
-        """A new connection to a session. The newest speaker has the word: the old connection may be a dead one."""
+    async def join(self, live: Live, role: Role, turn: int = 0) -> Follower:
+        """A new connection to a session. The newest turn has the word: the old connection may be a dead one."""
         follower = Follower(role)
         if role == "speaker":
+            if turn < live.turn:
+                raise ProtocolError("replaced", GOES_ON_ELSEWHERE)
             if not live.holds_place(time.monotonic()) and not live.ended:
                 self._refuse_if_full(live.saved.owner)
             if live.speaker is not None:
-                live.speaker.refuse(Refusal("replaced", "the session goes on in another connection"))
-            live.speaker = follower
+                live.speaker.refuse(Refusal("replaced", GOES_ON_ELSEWHERE))
+            live.speaker, live.turn = follower, turn
         # From here on the session stays in memory.
         live.followers.add(follower)
         self._count()
         if role == "speaker":
             try:
-                await self._load(live)
+                await self._load(live, turn)
             except BaseException:
                 self.leave(live, follower)
                 raise
@@ -202,38 +210,30 @@ class Hub:
             return after + 1, recent[:most]
         return await asyncio.to_thread(self.store.events, live.saved.id, after, most)
 
-    async def _load(self, live: Live) -> None:
-        """The session's stream, from the store if it is not in memory."""
+    async def _load(self, live: Live, turn: int) -> None:
+        """The session's stream, from the store if it is not in memory, or if others may have claimed it there."""
         async with live.loading:
-            task = live.task
-            # While the store was asked, the task may have failed or been let go.
-            if live.ended or (task is not None and await self._owns(live.saved.id, task) and live.task is task):
+            if live.ended or (live.task is not None and self.cluster is None):
                 return
-            live.task = None
-            saved = await asyncio.to_thread(self.store.claim, live.saved.id)
+            live.drop_task()
+            saved = await asyncio.to_thread(self.store.claim, live.saved.id, turn)
             if saved is None:
                 raise ProtocolError("session", "the session is not known any more")
+            if saved.token != turn:
+                raise ProtocolError("replaced", GOES_ON_ELSEWHERE)
             session = await asyncio.to_thread(Session.restore, self.translators, saved.state)
             live.reset(saved)
             live.task = Task(saved.id, session, saved.began, saved.inputs, saved.events, saved.token)
             live.wake_all()
 
-    async def _owns(self, session: str, task: Task) -> bool:
-        """Whether nobody has claimed the session since; alone on its store, a server need not ask."""
-        if self.cluster is None:
-            return True
-        (standing,) = await asyncio.to_thread(self.store.standings, [session])
-        return standing is not None and standing.token == task.token
-
     def let_go(self, live: Live) -> None:
         """Another server has claimed the session: its speaker and its place are there."""
-        live.task, live.received = None, live.inputs
-        live.arrivals.clear()
+        live.drop_task()
         if live.loading.locked():
             # The speaker has come back meanwhile, and is about to claim it again.
             return
         if live.speaker is not None:
-            live.speaker.refuse(Refusal("replaced", "the session goes on in another connection"))
+            live.speaker.refuse(Refusal("replaced", GOES_ON_ELSEWHERE))
             live.speaker = None
         live.held_until = time.monotonic()
         self._count()
@@ -262,8 +262,7 @@ class Hub:
         if report.cause == "moved":
             self.let_go(live)
             return
-        live.task, live.received = None, live.inputs
-        live.arrivals.clear()
+        live.drop_task()
         refusal = Refusal("store", "the store of sessions does not answer; what was acknowledged is safe", retry=True)
         if report.cause == "failed":
             live.failures += 1
@@ -302,11 +301,12 @@ class Hub:
 
     async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
         """As `_refuse_if_full`, for all servers together, as they stood a second ago."""
-        members = await asyncio.to_thread(cluster.members)
-        together = totals(members)
+        together = totals(await asyncio.to_thread(cluster.members))
         if not together.members:
-            code, message = "not-ready", "no server is ready"
-        elif together.full:
+            # On a machine so busy that announcements come late, each still knows of itself.
+            self._refuse_if_full(owner)
+            return
+        if together.full:
             code, message = "capacity", f"all {together.capacity} streams are in use"
         elif together.owners[owner] >= self.limits.streams_a_key * together.members:
             code, message = "key-capacity", "all streams of this key are in use"

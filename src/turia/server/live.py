@@ -38,6 +38,8 @@ class Live:
         self.loading = asyncio.Lock()
         self.failures = 0
         self.speaker: Follower | None = None
+        self.turn = saved.token
+        """The newest turn of a speaker that came here."""
         self.followers: set[Follower] = set()
         self.held_until = now
         """While nobody speaks, the session keeps its place until then."""
@@ -55,6 +57,11 @@ class Live:
         self.end = MAX_SEQ
         """Number of the end of the stream, once that was taken."""
         self._recent.clear()
+        self.arrivals.clear()
+
+    def drop_task(self) -> None:
+        """The stream in memory is not to be gone on with: what it had not stored was not taken."""
+        self.task, self.received = None, self.inputs
         self.arrivals.clear()
 
     def holds_place(self, now: float) -> bool:

@@ -37,7 +37,7 @@ from turia.server.app import Access, make_app
 from turia.server.limits import Limits
 from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
-from turia.server.serve import listen, read_keys
+from turia.server.serve import listen, read_keys, url_of
 from turia.server.session import Translators
 from turia.server.store import JOURNAL
 from turia.typed import from_dict
@@ -212,7 +212,7 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
     try:
         serve.start(proxy_location="EveryNode", http_options=HTTPOptions(host=host, port=port))
         serve.run(application(deployed), name=APP, route_prefix="/")
-        print(f"Turia is at http://{host}:{port}  (Ctrl-C ends it)", flush=True)
+        print(f"Turia is at {url_of(host, port)}  (Ctrl-C ends it)", flush=True)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())

@@ -1,7 +1,8 @@
 """Members and sums in Redis.
 
     turia:{cluster}:names        set of the members' names
-    turia:{cluster}:member:NAME  JSON of `Member`; expires unless it is announced again
+    turia:{cluster}:member:NAME  JSON of `Member`, perhaps of a newer release that tells more; expires unless it is
+                                 announced again
     turia:{cluster}:counts       hash: sums of what members have counted
 
 Nothing here is worth waiting for: a Redis that is away is told at once, and asked again by the next announcement.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import redis
@@ -48,7 +50,7 @@ class RedisCluster:
             gone = [name for name, text in zip(names, texts, strict=True) if text is None]
             if gone:
                 self._client.srem(NAMES, *gone)
-        return [Member(**json.loads(text)) for text in texts if text is not None]
+        return [_member(text) for text in texts if text is not None]
 
     def count(self, differences: Mapping[str, float]) -> None:
         with _answered(), self._client.pipeline() as pipe:
@@ -59,6 +61,11 @@ class RedisCluster:
     def counted(self) -> dict[str, float]:
         with _answered():
             return {name: float(value) for name, value in self._client.hgetall(COUNTS).items()}
+
+
+def _member(text: str) -> Member:
+    told = json.loads(text)
+    return Member(**{field.name: told[field.name] for field in fields(Member)})
 
 
 def _key(name: str) -> str:

@@ -1,6 +1,6 @@
 """Sessions in Redis: the store that many servers share, so that a stream outlives the machine that translates it.
 
-    turia:{ID}:session   hash: what `Saved` has
+    turia:{ID}:session   hash: what `Saved` has, and the last turn that was given (`turn`)
     turia:{ID}:events    stream: entry N-0 is event N, the field `e` its text; trimmed to about `journal` entries
     turia:ticket:HASH    the value of a ticket, until it is used or too old
 
@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError
 from redis.retry import Retry
 
 from turia.errors import InputError, ResourceError
@@ -35,6 +36,8 @@ PATIENCE = 5.0
 ANSWER_SECONDS = 2.0
 """Time for one answer, before the question is asked again."""
 PAUSE = 0.1
+REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
+"""Another password or other rights: waiting does not help."""
 log = logging.getLogger("turia.server")
 
 CREATE = """
@@ -45,9 +48,16 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[1])
 return 1
 """
+NEXT_TURN = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSETNX', KEYS[1], 'turn', redis.call('HGET', KEYS[1], 'token'))
+return redis.call('HINCRBY', KEYS[1], 'turn', 1)
+"""
 CLAIM = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return {} end
-redis.call('HINCRBY', KEYS[1], 'token', 1)
+if tonumber(redis.call('HGET', KEYS[1], 'token')) < tonumber(ARGV[1]) then
+    redis.call('HSET', KEYS[1], 'token', ARGV[1])
+end
 return redis.call('HGETALL', KEYS[1])
 """
 ADVANCE = """
@@ -95,15 +105,13 @@ class RedisStore:
             )
         except ValueError as error:
             raise InputError(f"--store is no address of a Redis (redis://HOST:PORT/0): {error}") from error
-        self._create, self._claim, self._advance = map(self.client.register_script, (CREATE, CLAIM, ADVANCE))
+        scripts = map(self.client.register_script, (CREATE, NEXT_TURN, CLAIM, ADVANCE))
+        self._create, self._next_turn, self._claim, self._advance = scripts
         self._check()
 
     def _check(self) -> None:
         """A Redis that may lose what was acknowledged is refused before anybody trusts it."""
-        try:
-            told: dict[str, Any] = self.ask(self.client.info)
-        except redis.RedisError as error:
-            raise ResourceError(f"the Redis of --store refuses: {error}") from error
+        told: dict[str, Any] = self.ask(self.client.info)
         if told["aof_enabled"] != 1:
             raise ResourceError("the Redis of --store keeps no append-only file; set `appendonly yes`")
         try:
@@ -124,8 +132,9 @@ class RedisStore:
         while True:
             try:
                 return question()
-            except redis.AuthenticationError:
-                raise
+            except REFUSALS as error:
+                log.error("the Redis of --store refuses this server: %s", type(error).__name__)
+                raise StoreError("the store of sessions refuses this server; its operator must mend --store") from error
             except redis.RedisError as error:
                 if time.monotonic() + PAUSE > until:
                     # Its text may hold what was said; its kind does not.
@@ -142,8 +151,11 @@ class RedisStore:
     def load(self, session: str) -> Saved | None:
         return _saved(self.ask(lambda: self.client.hgetall(_keys(session)[0])))
 
-    def claim(self, session: str) -> Saved | None:
-        flat = self.ask(lambda: self._claim(_keys(session)))
+    def next_turn(self, session: str) -> int:
+        return int(self.ask(lambda: self._next_turn(_keys(session))))
+
+    def claim(self, session: str, turn: int) -> Saved | None:
+        flat = self.ask(lambda: self._claim(_keys(session), [turn]))
         return _saved(flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True)))
 
     def advance(self, advances: Sequence[Advance]) -> list[bool]:

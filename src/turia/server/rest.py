@@ -16,20 +16,24 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from turia.server.access import matches
 from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Bucket
 from turia.server.live import Follower, Live
-from turia.server.messages import MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
+from turia.server.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.server.session import Input, Word
+from turia.server.store import StoreError
 
 LONGEST_TEXT = 2000
 """Words of a request; what takes longer than people wait for an answer is for the socket."""
+MOST_FIELDS = 1000
+NO_FIELDS = "expected a JSON object, or a form without files"
 INPUTS_AT_ONCE = 500
 EVENTS_AT_ONCE = 5000
 NAMES = {
@@ -80,10 +84,12 @@ def add_rest(app: FastAPI) -> None:
         except RestError as error:
             return JSONResponse({"error": str(error)}, error.status)
         except ProtocolError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return JSONResponse({"error": str(error)}, 409 if error.code == "replaced" else 400)
+        except StoreError as error:
+            hub.metrics.refusals.labels("store").inc()
+            return JSONResponse({"error": str(error)}, 503, _retry_after(hub))
         except RefusedError as error:
-            seconds = str(max(1, round(hub.limits.retry_after)))
-            return JSONResponse({"error": str(error)}, 503, {"Retry-After": seconds})
+            return JSONResponse({"error": str(error)}, 503, _retry_after(hub))
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
@@ -98,8 +104,12 @@ def add_rest(app: FastAPI) -> None:
         return JSONResponse({"status": "ok" if ready else "not ready"}, 200 if ready else 503)
 
 
+def _retry_after(hub: Hub) -> dict[str, str]:
+    return {"Retry-After": str(max(1, round(hub.limits.retry_after)))}
+
+
 async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
-    asked = parse_request(await request.body(), request.headers.get("content-type", ""))
+    asked = parse_request(await _fields(request))
     kind, _, bearer = request.headers.get("authorization", "").partition(" ")
     owner = request.app.state.access.keys.owner(asked.key or (bearer if kind.lower() == "bearer" else None))
     if owner is None:
@@ -140,9 +150,9 @@ async def _find(hub: Hub, name: str, model: str) -> Live:
 
 async def _speak(hub: Hub, live: Live, texts: Sequence[str], ends: bool) -> list[str]:
     """The translations of texts that follow one another in a session."""
-    follower = await hub.join(live, "speaker")
+    follower = await hub.join(live, "speaker", await hub.next_turn(live.saved.id))
     try:
-        talk = _Talk(hub, live, follower)
+        talk = Talk(hub, live, follower)
         translations = ["\n".join([await talk.line(line) for line in text.split("\n")]) for text in texts]
         if ends:
             await talk.send([EndOfStream(live.received + 1)])
@@ -151,7 +161,7 @@ async def _speak(hub: Hub, live: Live, texts: Sequence[str], ends: bool) -> list
         hub.leave(live, follower)
 
 
-class _Talk:
+class Talk:
     """A request that speaks in a session, line by line."""
 
     def __init__(self, hub: Hub, live: Live, follower: Follower) -> None:
@@ -179,13 +189,22 @@ class _Talk:
         """Gives the worker these inputs, no faster than a socket would, and waits until they are done."""
         for begin in range(0, len(inputs), INPUTS_AT_ONCE):
             part = inputs[begin : begin + INPUTS_AT_ONCE]
+            self._check()
             self.hub.take(self.live, part)
             while self.live.inputs < part[-1].seq:
-                if self.follower.refusal is not None:
-                    raise RestError(500, self.follower.refusal.message)
                 self.follower.wake.clear()
                 await self.follower.wake.wait()
+                self._check()
             await asyncio.sleep(self._bucket.take(len(part), time.monotonic()))
+
+    def _check(self) -> None:
+        """Whether the request still has the word; its session may have moved, or failed."""
+        refusal = self.follower.refusal
+        if refusal is None:
+            return
+        if refusal.retry:
+            raise RefusedError(refusal.code, refusal.message)
+        raise RestError(409 if refusal.code == "replaced" else 500, refusal.message)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -203,9 +222,8 @@ def choose_model(models: Sequence[str], source: str, target: str) -> str:
     return fitting[0]
 
 
-def parse_request(body: bytes, content_type: str) -> Asked:
-    """The request in JSON or as a form."""
-    fields = _fields(body, content_type)
+def parse_request(fields: dict[str, Any]) -> Asked:
+    """What the fields of a request ask for."""
     q = fields.get("q")
     texts = tuple(q) if isinstance(q, list) else (q,)
     if not texts or not all(isinstance(text, str) for text in texts):
@@ -235,18 +253,29 @@ def parse_request(body: bytes, content_type: str) -> Asked:
     )
 
 
-def _fields(body: bytes, content_type: str) -> dict[str, Any]:
+async def _fields(request: Request) -> dict[str, Any]:
+    """The fields of a request in JSON, or of a form of either kind."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        text = body.decode("utf-8")
-        if content_type.split(";")[0].strip().lower() == "application/x-www-form-urlencoded":
-            form = parse_qs(text, keep_blank_values=True, max_num_fields=1000)
-            return {key: values if key == "q" and len(values) > 1 else values[-1] for key, values in form.items()}
+        if kind == "multipart/form-data":
+            async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MAX_BYTES) as form:
+                return form_fields([(key, value) for key, value in form.multi_items() if isinstance(value, str)])
+        text = (await request.body()).decode("utf-8")
+        if kind == "application/x-www-form-urlencoded":
+            # Not by `form`: that takes bytes which are not escaped for Latin-1, and `curl -d` escapes nothing.
+            return form_fields(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
         fields = json.loads(text)
-    except (ValueError, RecursionError):
-        raise RestError(400, "expected a JSON object, or a form") from None
+    except (HTTPException, ValueError, RecursionError):
+        raise RestError(400, NO_FIELDS) from None
     if not isinstance(fields, dict):
-        raise RestError(400, "expected a JSON object, or a form")
+        raise RestError(400, NO_FIELDS)
     return fields
+
+
+def form_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """A form as JSON would have it: `q` more than once is a list."""
+    texts = [value for key, value in pairs if key == "q"]
+    return dict(pairs) | ({"q": texts} if len(texts) > 1 else {})
 
 
 def _text(fields: dict[str, Any], key: str, default: str | None = None) -> str:

@@ -89,9 +89,7 @@ def serve(translators: Translators, options: Options) -> None:
         server_header=False,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
-    port = listening.getsockname()[1]
-    name = f"[{options.host}]" if ":" in options.host else options.host
-    print(f"Turia is at http://{name}:{port}  (Ctrl-C ends it)", flush=True)
+    print(f"Turia is at {url_of(options.host, listening.getsockname()[1])}  (Ctrl-C ends it)", flush=True)
     _Server(config, app).run(sockets=[listening])
 
 
@@ -107,6 +105,11 @@ def open_store(options: Options) -> tuple[Store, Cluster | None]:
     return store, RedisCluster(store.client)
 
 
+def url_of(host: str, port: int) -> str:
+    """As a browser takes it: an IPv6 address has brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket."""
     try:
@@ -120,7 +123,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         listening.close()
-        raise ResourceError(f"{host}:{port}: cannot listen: {error.strerror}; choose another --port") from error
+        raise ResourceError(f"{url_of(host, port)}: cannot listen: {error.strerror}; choose another --port") from error
     return listening
 
 

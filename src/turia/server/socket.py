@@ -26,7 +26,6 @@ from turia.server.messages import (
     Pong,
     ProtocolError,
     Refusal,
-    Role,
     ServerMessage,
     Welcome,
     format_server,
@@ -46,11 +45,15 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
     await socket.accept()
     try:
         try:
+            # What the store takes its time for is not the client's fault.
             async with asyncio.timeout(hub.limits.hello):
-                hello, live, role = await _hello(socket, hub)
-            follower = await hub.join(live, role)
+                first = await _receive(socket)
         except TimeoutError:
             raise ProtocolError("hello", "no hello came in time") from None
+        hello = parse_client(first)
+        if not isinstance(hello, Hello):
+            raise ProtocolError("hello", "the first message is a hello")
+        live, follower = await _join(hub, hello)
     except ProtocolError as error:
         hub.metrics.refusals.labels(error.code).inc()
         await _end(socket, Refusal(error.code, str(error)), POLICY)
@@ -70,18 +73,15 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         hub.leave(live, follower)
 
 
-async def _hello(socket: WebSocket, hub: Hub) -> tuple[Hello, Live, Role]:
-    hello = parse_client(await _receive(socket))
-    if not isinstance(hello, Hello):
-        raise ProtocolError("hello", "the first message is a hello")
+async def _join(hub: Hub, hello: Hello) -> tuple[Live, Follower]:
     granted = await hub.use_ticket(hello.ticket)
     if granted is None:
         raise ProtocolError("ticket", "the ticket is unknown, used or too old; ask for another")
-    session, role = granted
+    session, role, turn = granted
     live = await hub.find(session)
     if live is None:
         raise ProtocolError("session", "the session is not known any more")
-    return hello, live, role
+    return live, await hub.join(live, role, turn)
 
 
 async def _receive(socket: WebSocket) -> str | bytes:

@@ -21,20 +21,24 @@ from turia.server.access import Tickets
 from turia.server.limits import Limits
 from turia.server.store import JOURNAL, Advance, Saved, Standing, StoreError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = f"""
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
     inputs INTEGER NOT NULL, events INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL,
-    token INTEGER NOT NULL DEFAULT 1
+    token INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE events (
     session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = {SCHEMA_VERSION};
 """
-UPGRADES = {1: "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1; PRAGMA user_version = 2;"}
-"""From each older version to the next."""
+UPGRADES = (
+    "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1;",
+    "ALTER TABLE sessions ADD COLUMN turn INTEGER NOT NULL DEFAULT 1; UPDATE sessions SET turn = token;",
+)
+"""From each older version, 1 and on, to the next."""
+COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token"
 log = logging.getLogger("turia.server")
 
 
@@ -53,11 +57,14 @@ class SqliteStore:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0 or version in UPGRADES:
-                self._db.executescript(f"BEGIN; {UPGRADES.get(version, SCHEMA)} COMMIT;")
+            if version == 0:
+                self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+            elif 0 < version < SCHEMA_VERSION:
+                steps = " ".join(UPGRADES[version - 1 :])
+                self._db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
         except (OSError, sqlite3.Error) as error:
             raise ResourceError(f"{path}: cannot keep sessions here: {error}") from error
-        if version not in (0, *UPGRADES, SCHEMA_VERSION):
+        if not 0 <= version <= SCHEMA_VERSION:
             raise ResourceError(
                 f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away"
             )
@@ -65,17 +72,25 @@ class SqliteStore:
     def create(self, saved: Saved, events: Sequence[str]) -> None:
         assert saved.events == len(events)
         with self._writing() as db:
-            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(saved).values()))
+            db.execute(
+                f"INSERT INTO sessions ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", tuple(vars(saved).values())
+            )
             self._add_events(db, saved.id, 0, events)
 
     def load(self, session: str) -> Saved | None:
         with self._reading() as db:
-            row = db.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+            row = db.execute(f"SELECT {COLUMNS} FROM sessions WHERE id = ?", (session,)).fetchone()
         return None if row is None else _saved(row)
 
-    def claim(self, session: str) -> Saved | None:
+    def next_turn(self, session: str) -> int:
         with self._writing() as db:
-            rows = db.execute("UPDATE sessions SET token = token + 1 WHERE id = ? RETURNING *", (session,)).fetchall()
+            rows = db.execute("UPDATE sessions SET turn = turn + 1 WHERE id = ? RETURNING turn", (session,)).fetchall()
+        return int(rows[0][0]) if rows else 0
+
+    def claim(self, session: str, turn: int) -> Saved | None:
+        query = f"UPDATE sessions SET token = max(token, ?) WHERE id = ? RETURNING {COLUMNS}"
+        with self._writing() as db:
+            rows = db.execute(query, (turn, session)).fetchall()
         return _saved(rows[0]) if rows else None
 
     def advance(self, advances: Sequence[Advance]) -> list[bool]:

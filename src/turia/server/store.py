@@ -3,10 +3,11 @@
 **Promise.** When `advance` returns, what it was given survives the death of this process at any moment (`kill -9`):
 inputs counted, events and state together, or none of them.
 
-**One owner.** A session carries a token. `claim` raises it, and an advance with another token is not taken: whoever
-claimed last owns the session, and a server that was cut off, or slow, or replaced cannot write into it any more. There
-is no lease that has to run out first, because the speaker's secret decides who may claim: the newest connection has the
-word.
+**One owner.** Every connection of a speaker has a turn, a number that the store gives with its ticket. `claim` makes
+the turn the session's token, unless a later turn has it, and an advance with another token is not taken: the speaker's
+newest connection owns the session. A server that was cut off, or slow, or replaced cannot write into it any more, and
+a claim that arrives late, after the speaker has gone on elsewhere, takes nothing away. There is no lease that has to
+run out first, because the speaker's secret decides who may claim.
 
 **Bounded.** The state of a stream does not grow, and of the events only the newest `journal` stay.
 """
@@ -45,7 +46,7 @@ class Saved:
     ended: bool
     state: str
     token: int = 1
-    """How often the session was claimed."""
+    """The turn of the connection that owns the session."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,12 @@ class Store(Protocol):
 
     def load(self, session: str) -> Saved | None: ...
 
-    def claim(self, session: str) -> Saved | None:
-        """The session, with a token that nobody else has."""
+    def next_turn(self, session: str) -> int:
+        """A turn that comes after all others of the session; 0 if there is no such session."""
+        ...
+
+    def claim(self, session: str, turn: int) -> Saved | None:
+        """The session as it stands. It is the turn's if its token says so; else a later turn has it."""
         ...
 
     def advance(self, advances: Sequence[Advance]) -> list[bool]:
