@@ -9,9 +9,11 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from turia.cli import main
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
@@ -19,6 +21,7 @@ from turia.errors import ConfigError, InputError, ModelError, ResourceError
 from turia.locking import alone_in
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.evaluation import evaluate, stream_of
+from turia.segmenter.network import Network
 from turia.segmenter.preparation import prepare
 from turia.segmenter.training import train
 
@@ -31,6 +34,10 @@ def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
     ]
     path.write_text("".join(f"{number // 9}\t{line}\tx\n" for number, line in enumerate(lines)), encoding="utf-8")
     return lines
+
+
+def log_of(recipe: SegmenterRecipe) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
 
 
 def toy_recipe(folder: Path, network: Literal["ff-text", "rnn"] = "ff-text", samples: int = 6000) -> SegmenterRecipe:
@@ -54,8 +61,7 @@ def test_a_simple_language_is_learned(tmp_path: Path, network: Literal["ff-text"
     assert min(report.f1.values()) > 0.99
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    log = [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
-    assert [line["epoch"] for line in log] == [1, 2]
+    assert [line["epoch"] for line in log_of(recipe)] == [1, 2]
 
     words, expected = stream_of(line.split() for line in lines)
     for window in (0, 2):
@@ -94,6 +100,49 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     longer = dataclasses.replace(recipe, training=dataclasses.replace(training, epochs=4))
     train(longer)
     assert len((recipe.run / "log.jsonl").read_text().splitlines()) == 4
+
+
+def test_dev_macro_f1_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best epoch is exported, and the rate is halved after each that is not better."""
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=100)
+    recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, epochs=4, patience=0))
+    values, weights = iter([0.2, 0.6, 0.4, 0.5]), []
+
+    def scripted(network: Network, *others: object) -> dict[int, dict[str, float]]:
+        weights.append({name: tensor.clone() for name, tensor in network.state_dict().items()})
+        scores = {"macro_f1": next(values), "f1": 0.0, "next_threshold": 0.5}
+        return {window: scores for window in network.windows}  # noqa: C420 (they are only read)
+
+    monkeypatch.setattr("turia.segmenter.training.dev_scores", scripted)
+    train(recipe)
+    best = load_file(recipe.run / "best.safetensors")
+    assert [all(torch.equal(epoch[name], best[name]) for name in best) for epoch in weights] == [0, 1, 0, 0]
+    rate = recipe.training.learning_rate
+    assert [line["rate"] for line in log_of(recipe)] == [rate, rate, rate, rate / 2]
+
+
+def test_settings_do_what_they_say(tmp_path: Path) -> None:
+    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
+        write_corpus(tmp_path / name, seed, 60)
+    recipe = toy_recipe(tmp_path, samples=200)
+    recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, windows=(1,)))
+
+    def losses(name: str, **settings: object) -> tuple[list[float], float]:
+        training = dataclasses.replace(recipe.training, **settings)  # type: ignore[arg-type]
+        changed = dataclasses.replace(recipe, run=tmp_path / name, training=training)
+        threshold = train(changed).thresholds[1]
+        return [line["loss"] for line in log_of(changed)], threshold
+
+    plain, threshold = losses("plain", own_past=0.0, hidden_future=0.0, decision="argmax")
+    assert threshold == 0.5
+    own, threshold = losses("own", own_past=0.5, hidden_future=0.0, decision="calibrated")
+    assert threshold != 0.5
+    assert own[0] == plain[0], "the first epoch has no past of its own"
+    assert own[1] != plain[1]
+    hidden, _ = losses("hidden", own_past=0.0, hidden_future=1.0, decision="argmax")
+    assert hidden[0] != plain[0]
 
 
 def test_a_run_goes_on_only_with_what_it_was_begun_with(tmp_path: Path) -> None:
