@@ -32,8 +32,12 @@ class StopRequests:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        # All of them are known before the first is replaced: a signal that comes in between puts them back.
+        self._before = {number: signal.getsignal(number) for number in SIGNALS}
         try:
+            for number in SIGNALS:
+                if not self.number:
+                    signal.signal(number, self._note)
             yield
         finally:
             self._restore()
