@@ -22,7 +22,7 @@ from turia.policy.waitk import stream_delay
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
-from turia.text.symbols import CONT_ID, DOC_ID, SEP_ID
+from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, SEP_ID
 
 source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
 
@@ -198,6 +198,15 @@ def test_settings_change_from_the_next_sentence_on() -> None:
     assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
 
 
+def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    stream.push("ka")
+    stream.change(k=3)
+    restored = Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), json.loads(json.dumps(stream.state())))
+    rest = [written(restored.push(word)) for word in ("le", "mi", "no", "pu", "ra", "ka", "le")]
+    assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
+
+
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"gamma": 0.0}, {"history": -1}, {"rounding": "up"}, {"beam": 0}])
 def test_bad_settings_are_refused_by_name(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
@@ -238,6 +247,32 @@ def test_loops_are_cut_noted_and_not_kept_as_history() -> None:
     assert notes[:2] == ["loop", "history-dropped"]
     first = [record for record in records if isinstance(record, Write) and record.sentence == 0]
     assert len(first) == 12
+
+
+def test_a_stream_restored_after_a_guard_has_cut_its_sentence_stays_silent() -> None:
+    words = ["ka"] * 22
+    expected = run(stream_of(Loop(), [20, 2], k=1), words)
+    stream = stream_of(Loop(), [20, 2], k=1)
+    before = [record for word in words[:15] for record in stream.push(word)]
+    assert [record.kind for record in before if isinstance(record, Note)] == ["loop"]
+    restored = Stream.restore(fake_model(Loop()), GivenSegmenter([20, 2]), json.loads(json.dumps(stream.state())))
+    assert before + run(restored, words[15:]) == expected
+
+
+def test_a_sentence_without_a_translation_is_no_history() -> None:
+    backend = Recording()
+    stream = stream_of(backend, [2, 1, 2], k=1)
+    records = run(stream, ["ka", "le", "–", "mi", "no"])
+    assert [record.target_words for record in records if isinstance(record, SentenceEnd)] == [2, 0, 2]
+    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, SEP_ID, mi]]
+
+
+def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence() -> None:
+    backend = Recording()
+    run(stream_of(backend, [2, 9], k=9), ["ka", "le", "mi", "no"])
+    assert [request.ids.tolist()[-1] for request in backend.encoded] == [BRK_ID, END_ID]
 
 
 @pytest.mark.parametrize(
