@@ -1,4 +1,7 @@
-"""Two nodes train, one rank is killed: torchrun begins all ranks again, and they go on from the last checkpoint."""
+"""Two processes compute what one does with double accumulation, also when one of them is killed on the way.
+
+Then torchrun begins all ranks again, and they go on from the last checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.server.servers import free_port
-from tests.training.toy import toy_recipe
+from tests.training.toy import unprepared_recipe
 from turia.config import Recipe
+from turia.corpus.prepare import prepare
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
@@ -21,7 +26,7 @@ STEPS = 12
 
 
 def recipe(folder: Path, accumulate: int) -> Recipe:
-    made = toy_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1)
+    made = unprepared_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0)
     return replace(
         made,
         model=replace(made.model, width=None, feed_forward=None),
@@ -30,21 +35,23 @@ def recipe(folder: Path, accumulate: int) -> Recipe:
 
 
 RANK = """
-import os, signal, sys, threading, time
+import os, signal, sys
 from pathlib import Path
 from tests.training.test_elastic import recipe
-from turia.training.loop import train
+from turia.training.loop import Trainer, train
 
 folder = Path(sys.argv[1])
 life = os.environ["TORCHELASTIC_RESTART_COUNT"]
+step = Trainer._step
 
-def die_after_the_first_checkpoint():
-    while not (folder / "run/checkpoints/step-00000004").exists():
-        time.sleep(0.002)
-    os.kill(os.getpid(), signal.SIGKILL)
+def die_in_the_seventh_step(trainer):
+    # The checkpoint of step 4 is complete (all ranks waited for it), and rank 0 waits for us in this step.
+    if trainer.progress.step == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return step(trainer)
 
 if os.environ["RANK"] == "1" and life == "0":
-    threading.Thread(target=die_after_the_first_checkpoint, daemon=True).start()
+    Trainer._step = die_in_the_seventh_step
 train(recipe(folder, accumulate=1), lambda _: None)
 (folder / f"ended-{os.environ['RANK']}").write_text(life)
 """
@@ -54,22 +61,33 @@ def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_els
     """Two agents on this machine, as two machines with a shared folder have them; against one process, undisturbed."""
     script, alone, pair = tmp_path / "rank.py", tmp_path / "alone", tmp_path / "pair"
     script.write_text(RANK)
+    for folder in (alone, pair):
+        prepare(recipe(folder, accumulate=1), processes=1)
     train(recipe(alone, accumulate=2), lambda _: None)
-    recipe(pair, accumulate=1)  # prepares the data once, before two ranks read it
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3"]
     command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=test", str(script)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
-    agents = [
-        subprocess.Popen([*command, str(pair)], cwd=root, env=environment, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    for agent in agents:
-        _, errors = agent.communicate(timeout=400)
-        assert agent.returncode == 0, errors
+    # Into files: an agent whose errors nobody reads stops when the pipe is full.
+    errors = [tmp_path / f"agent-{number}.txt" for number in range(2)]
+    agents = []
+    for path in errors:
+        with path.open("w") as file:
+            agents.append(subprocess.Popen([*command, str(pair)], cwd=root, env=environment, stderr=file))
+    try:
+        for agent in agents:
+            agent.wait(timeout=300)
+    finally:
+        for agent in agents:
+            agent.kill()
+    told = "\n".join(path.read_text() for path in errors)
+    assert [agent.returncode for agent in agents] == [0, 0], told
     assert (pair / "ended-1").read_text() == "1", "rank 1 was not killed, or not begun again"
     runs = [RunFolder(folder / "run") for folder in (alone, pair)]
     assert [run.steps()[-1] for run in runs] == [STEPS, STEPS]
+    curves = [[entry["dev_loss"] for entry in run.read_log() if "dev_loss" in entry] for run in runs]
+    assert len(curves[0]) == STEPS / 4
+    assert curves[1] == pytest.approx(curves[0], abs=1e-5)
     one, other = (load_tensors(run.newest() / "model.safetensors") for run in runs)
     for name, tensor in one.items():
         torch.testing.assert_close(tensor, other[name], atol=1e-5, rtol=0)

@@ -12,14 +12,19 @@ from turia.typed import load_toml
 TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
 
 
-def toy_recipe(folder: Path, **training: object) -> Recipe:
-    """recipes/tiny.toml with its run and its data under `folder`, prepared; `training` replaces settings."""
+def unprepared_recipe(folder: Path, **training: object) -> Recipe:
+    """recipes/tiny.toml with its run and its data under `folder`; `training` replaces settings."""
     recipe = load_toml(Recipe, TINY)
-    recipe = replace(
+    return replace(
         recipe,
         run=folder / "run",
         data=replace(recipe.data, folder=folder / "data"),
         training=replace(recipe.training, **training),  # type: ignore[arg-type]
     )
+
+
+def toy_recipe(folder: Path, **training: object) -> Recipe:
+    """The same, its corpus prepared."""
+    recipe = unprepared_recipe(folder, **training)
     prepare(recipe, processes=1)
     return recipe
