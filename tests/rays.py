@@ -37,11 +37,7 @@ def ray_nodes(count: int) -> Iterator[Nodes]:
 
     from turia.server.on_ray import SETTINGS
 
-    os.environ |= {
-        "PYTHONPATH": str(ROOT),
-        **SETTINGS,
-        "RAY_agent_register_timeout_ms": "120000",
-    }
+    os.environ |= {"PYTHONPATH": str(ROOT), **SETTINGS}
     cluster = Cluster(initialize_head=True, head_node_args=_node())
     try:
         others = [cluster.add_node(**_node()) for _ in range(count - 1)]

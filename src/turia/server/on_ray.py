@@ -43,9 +43,13 @@ from turia.server.store import JOURNAL
 from turia.typed import from_dict
 
 APP = "turia"
-SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0"}
-"""Environment of Ray: it tells nobody, and a proxy hands connections to all replicas, not first to those of its own
-node. On a cluster, `ray start` must have it."""
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0",
+    "RAY_agent_register_timeout_ms": "120000",
+}
+"""Environment of Ray: it tells nobody, a proxy hands connections to all replicas, not first to those of its own node,
+and a node on a busy machine has two minutes to start. On a cluster, `ray start` must have it."""
 GPU = ("CUDAExecutionProvider", *CPU)
 """For ONNX Runtime, which needs its package for GPUs then."""
 HEALTH_SECONDS = 2.0
