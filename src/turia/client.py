@@ -125,6 +125,9 @@ class Follower:
                             return True
                     case "ack":
                         self._acknowledged(message["seq"])
+                    case "error" if message["code"] == "idle":
+                        self._socket = None
+                        await self._rest()
                     case "error" if not message["retry"]:
                         raise InputError(f"the server refuses: {message['message']} ({message['code']})")
                     case "going-away":
@@ -141,6 +144,9 @@ class Follower:
                 if event["type"] == "end":
                     return True
         return False
+
+    async def _rest(self) -> None:
+        """Waits for a reason to come back, after having been sent off for silence."""
 
     async def _welcomed(self, inputs: int) -> None:
         """The server has stored inputs up to `inputs`."""
@@ -163,6 +169,7 @@ class Speaker(Follower):
         """Numbered inputs that are not acknowledged, oldest first."""
         self._room = asyncio.Event()
         self._room.set()
+        self._added = asyncio.Event()
         self._sent = 0
         self._sending = asyncio.Lock()
 
@@ -205,6 +212,7 @@ class Speaker(Follower):
             await self._room.wait()
         self._unacknowledged.append((self._next, message))
         self._next += 1
+        self._added.set()
 
     async def _send(self) -> None:
         """Sends what this connection has not sent. If it breaks, the next one sends it again."""
@@ -216,6 +224,12 @@ class Speaker(Follower):
                 for text in _messages(new):
                     await self._socket.send(text)
             self._sent = max(self._sent, new[-1][0] if new else 0)
+
+    async def _rest(self) -> None:
+        """Until there is something to say: a place is not held for nobody."""
+        self._added.clear()
+        if not self._unacknowledged:
+            await self._added.wait()
 
     async def _welcomed(self, inputs: int) -> None:
         self._acknowledged(inputs)
@@ -257,8 +271,9 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
     except urllib.error.HTTPError as error:
         with error:
             text = error.read(1000).decode("utf-8", "replace")
-        if error.code == 503:
-            raise BusyError(f"{url}: the server takes no more streams now: {text}") from None
+        # A proxy in front of servers that are away or begin anew says 404 or 502, in words of its own.
+        if error.code >= 500 or not text.startswith('{"detail":'):
+            raise BusyError(f"{url}: no stream is taken now ({error.code}): {text}") from None
         raise InputError(f"{url}: refused with {error.code}: {text}") from None
     except (HTTPException, json.JSONDecodeError) as error:
         raise ConnectionError(f"{url}: the answer broke off") from error

@@ -10,11 +10,14 @@ import pytest
 from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.servers import FakeServer
 
+# Many tests at once, and none waits for a rate that test_limits.py tries.
+LIMITS = {"streams": 500, "streams_a_key": 500, "words_a_second": 5000, "burst": 5000}
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
     data: Path = tmp_path_factory.mktemp("server")
-    with FakeServer(data, limits={"streams": 500, "streams_a_key": 500}) as running:
+    with FakeServer(data, limits=LIMITS) as running:
         yield running
         assert running.faults() == []
 

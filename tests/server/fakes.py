@@ -5,12 +5,16 @@ They echo, so that a test can tell what must come; or they are `Chaos`, so that 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from tests.engine.fakes import Chaos, Echo, Fake, fake_model
+from tests.engine.fakes import Chaos, Echo, Fake, SourceSeen, fake_model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.runtime.session import EncodeRequest
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 
@@ -27,9 +31,22 @@ class FakeTranslator:
         return Stream.restore(self.model, PunctuationSegmenter("de", window=0), state)
 
 
-def fake_translators() -> dict[str, FakeTranslator]:
-    """Two directions that echo."""
-    return {name: FakeTranslator(name, Echo()) for name in ("de-en", "en-de")}
+class Held(Echo):
+    """Echoes, but does nothing while there is a file of this name."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = file
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceSeen]:
+        while self._file.exists():
+            time.sleep(0.01)
+        return super().encode(requests)
+
+
+def fake_translators(hold: Path | None = None) -> dict[str, FakeTranslator]:
+    """Two directions that echo; while there is a file `hold`, they do nothing."""
+    return {name: FakeTranslator(name, Echo() if hold is None else Held(hold)) for name in ("de-en", "en-de")}
 
 
 def chaotic_translators() -> dict[str, FakeTranslator]:

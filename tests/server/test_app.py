@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ def test_health_metrics_and_description(server: FakeServer) -> None:
     described = json.loads(server.get("/openapi.json")[1])
     assert {"/api/sessions", "/api/info", "/readyz"} <= described["paths"].keys()
     info = json.loads(server.get("/api/info")[1])
-    assert info["models"][0] == {"name": "de-en", "source": "de", "target": "en"}
+    assert info["models"][0] == {"name": "de-en", "source": "de", "target": "en", "segmenter": True}
     assert info["needs_key"] is False
 
 
@@ -272,6 +273,35 @@ def test_a_stopping_server_says_so_and_exits_with_0(tmp_path: Path) -> None:
         assert server.kill(signal.SIGTERM) == 0
         assert receive(socket, "going-away")["retry_after"] > 0
     assert server.faults() == []
+
+
+def test_a_stopping_server_is_not_ready_and_finishes_what_it_took(tmp_path: Path) -> None:
+    hold, words = tmp_path / "hold", ["ka", "le", "mi."] * 10
+    with FakeServer(tmp_path, hold=str(hold), limits={"drain": 120}) as server, begin(server, k=2) as (begun, socket):
+        hold.touch()
+        send(socket, type="words", seq=1, words=words)
+        send(socket, type="ping")
+        receive(socket, "pong")
+        with ThreadPoolExecutor(1) as pool:
+            stopping = pool.submit(server.kill, signal.SIGTERM)
+            receive(socket, "going-away")
+            # The stream is open and none of its words is done: the server lives, and sends others elsewhere.
+            assert (server.status("/livez"), server.status("/readyz")) == (200, 503)
+            assert server.post("/api/sessions")[0] == 503
+            assert server.post(f"/api/sessions/{begun['session']}/tickets")[0] == 201
+            with pytest.raises(InvalidStatus), open_socket(server):
+                pass
+            send(socket, type="words", seq=len(words) + 1, words=["late"])
+            assert not stopping.done()
+            hold.unlink()
+            rest = [json.loads(message) for message in socket]
+            assert stopping.result() == 0
+        events = [event for message in rest if message["type"] == "events" for event in message["events"]]
+        assert [event["word"] for event in events if event["type"] == "source"] == words
+        assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le", "mi"] * 10
+        assert rest[-1] == {"type": "ack", "seq": len(words)}
+        assert socket.close_code == 1001
+        assert server.faults() == []
 
 
 def test_logs_hold_no_text(tmp_path: Path) -> None:

@@ -45,6 +45,24 @@ def test_cut_connections_lose_nothing(tmp_path: Path) -> None:
         assert server.faults() == []
 
 
+def test_a_silent_speaker_comes_back_with_the_next_word(tmp_path: Path) -> None:
+    async def be_silent_for_long() -> None:
+        async with Speaker(server.url, k=2) as speaker:
+            await speaker.say("ka", "le.")
+            # The only place is somebody else's as soon as it is not used.
+            while (await asyncio.to_thread(server.post, "/api/sessions"))[0] != 201:
+                await asyncio.sleep(0.05)
+            assert (speaker.connections, speaker.connected) == (1, False)
+            await speaker.say("mi.")
+            await speaker.end()
+            check(await collect(speaker), ["ka", "le.", "mi."])
+            assert speaker.connections == 2
+
+    with FakeServer(tmp_path, limits={"idle": 1.0, "idle_warning": 0.5, "grace": 0.5, "streams": 1}) as server:
+        asyncio.run(be_silent_for_long())
+        assert server.faults() == []
+
+
 def test_a_server_told_to_stop_finishes_what_it_took(tmp_path: Path) -> None:
     words = speech(30, seed=9)
 

@@ -26,7 +26,7 @@ from turia.server.live import Live
 from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError, Role
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest
-from turia.server.session import Translators
+from turia.server.session import Translators, finds_sentences
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
 from turia.server.store import Store, StoreError
@@ -56,6 +56,7 @@ class ModelInfo(BaseModel):
     name: str
     source: str
     target: str
+    segmenter: bool = Field(description="Whether it finds sentence ends itself; without, ask for punctuation.")
 
 
 class Info(BaseModel):
@@ -224,8 +225,11 @@ def _add_health(app: FastAPI) -> None:
 def _add_sessions(app: FastAPI) -> None:
     @app.get("/api/info", summary="Models and versions")
     async def info(request: Request) -> Info:
-        names = [(name, *name.partition("-")[::2]) for name in _hub(request).translators]
-        models = [ModelInfo(name=name, source=source, target=target) for name, source, target in names]
+        models = []
+        for name, translator in _hub(request).translators.items():
+            source, _, target = name.partition("-")
+            model = ModelInfo(name=name, source=source, target=target, segmenter=finds_sentences(translator))
+            models.append(model)
         return Info(
             version=__version__, protocol=PROTOCOL, models=models, needs_key=bool(request.app.state.access.keys)
         )

@@ -39,6 +39,15 @@ class Translating(Protocol):
 Translators = Mapping[str, Translating]
 
 
+def finds_sentences(translator: Translating) -> bool:
+    """Whether the model has a segmenter; one without is good for punctuated input alone."""
+    try:
+        translator.stream(k=1, punctuation=False)
+    except ModelError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class Word:
     """One source word; `at` is when it was spoken, on the speaker's clock, in milliseconds."""
