@@ -205,7 +205,7 @@ class SegmenterData:
     """Texts whose sentence ends the segmenter learns."""
 
     train: tuple[Corpus, ...]
-    """Parallel corpora, of which the side of the recipe's language is used; a line is a sentence."""
+    """Parallel corpora; a line is a sentence. Read are the column of the recipe's language, or the file `source`."""
     dev: tuple[Corpus, ...]
     """Decides the learning rate, the best epoch and the threshold."""
     monolingual: tuple[Path, ...] = ()

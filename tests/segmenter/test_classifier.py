@@ -111,6 +111,19 @@ def test_the_network_does_not_see_silent_words(exported: Path) -> None:
     assert [ids[PAST - 1] for ids in classifier.asked] == [BOUNDARY, a]
 
 
+def test_the_past_has_one_boundary_after_each_sentence(exported: Path) -> None:
+    """As in training; a sentence that said nothing leaves none."""
+    classifier = Recording(exported, 0)
+    segmenter = ClassifierSegmenter(classifier, decision=Decision(2.0))
+    segmenter.push("a")
+    segmenter.push_pause()
+    segmenter.push("–")
+    segmenter.push_pause()
+    segmenter.push("b")
+    a, b = map(classifier.vocabulary.id, "ab")
+    assert classifier.asked[-1][PAST - 2 :] == [a, BOUNDARY, b]
+
+
 @with_files
 @given(streams, windows)
 def test_words_come_out_once_each_and_lag_w(classifiers: dict[int, Classifier], stream: list[str], w: int) -> None:

@@ -49,6 +49,23 @@ def test_input_without_capitals_is_cut_as_well() -> None:
     assert sentences("so it is. now we go. fine.", "en") == ["so it is.", "now we go.", "fine."]
 
 
+def test_once_a_capital_has_come_a_lower_case_word_goes_on() -> None:
+    assert sentences("The firm xy. made it. so it is. Fine.", "en") == ["The firm xy. made it. so it is.", "Fine."]
+    assert sentences("the firm xy. made it.", "en") == ["the firm xy.", "made it."]
+
+
+def test_a_silent_word_is_not_the_next_one() -> None:
+    assert sentences("Am 12. – Mai kam er.", "de", window=2) == ["Am 12. – Mai kam er."]
+    assert sentences("Es sind 12. – Wir gehen.", "de", window=2) == ["Es sind 12.", "– Wir gehen."]
+
+
+@pytest.mark.parametrize("mark", [";", ":", "–", "—", "--"])
+def test_farther_from_the_limit_only_stronger_marks_cut(mark: str) -> None:
+    text = "a b c, d{} e f g h i j k l m n o p"
+    assert sentences(text.format(mark), "en", max_words=12)[0] == f"a b c, d{mark}"
+    assert sentences(text.format(","), "en", max_words=12)[0] == "a b c, d, e f g h i j k l"
+
+
 def test_near_the_limit_a_sentence_is_cut_at_a_comma() -> None:
     cut = sentences("a b c d e f, g h i j k l m n", "en", max_words=8)
     assert cut == ["a b c d e f,", "g h i j k l m n"]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.segmenter.evaluation import every, stream_of
+from turia.segmenter.evaluation import every, run, stream_of
+from turia.segmenter.online import GivenSegmenter
 from turia.segmenter.scores import best_threshold, macro_f1, score
 
 
@@ -43,3 +44,8 @@ def test_a_corpus_as_a_stream() -> None:
     words, ends = stream_of([["a", "b", "–"], [], ["c"]])
     assert words == ["a", "b", "–", "c"]
     assert ends.tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize("window", range(4))
+def test_the_end_of_the_stream_is_a_boundary_also_where_its_word_was_out(window: int) -> None:
+    assert run(GivenSegmenter([1, 9], window), ["a", "b", "c"]).tolist() == [True, False, True]
