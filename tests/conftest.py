@@ -15,6 +15,14 @@ settings.load_profile("turia")
 # What runs in a shell's background ignores Ctrl-C, and so would the processes that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The files that take longest, longest first: begun last, one of them would run alone while the other cores wait.
+LONG = ("test_many_machines.py", "test_tiny.py", "test_elastic.py", "test_browser.py", "test_resume.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the long ones."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
