@@ -21,7 +21,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
@@ -59,19 +60,47 @@ def noise(seed: int) -> Iterator[str]:
         yield word(rng)
 
 
-def new_stream(model: str | None, punctuation: bool) -> Stream:
-    if model is None:
-        return Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
-    return Translator.load(model).stream(k=4, punctuation=punctuation)
+@dataclass(frozen=True)
+class Mark:
+    """How a stream was after a tenth of its way."""
+
+    words: int
+    microseconds: float
+    """Of processor time a word, since the last mark."""
+    state: int
+    """Bytes."""
+    megabytes: float
+    """Of the whole process."""
 
 
-def grown(sizes: list[tuple[float, int]]) -> list[str]:
-    """What has grown, from the megabytes and the bytes of state at each tenth."""
+def soak(
+    stream: Stream, words: Iterator[str], count: int, show: Callable[[Mark], None] = lambda _: None
+) -> tuple[list[Mark], Counter[str]]:
+    """Pushes `count` words and flushes; gives ten marks, and how often the guards did what."""
+    marks, notes = list[Mark](), Counter[str]()
+
+    def count_notes(records: list[Record]) -> None:
+        notes.update(record.kind for record in records if isinstance(record, Note))
+
+    begin, tenth = time.process_time(), max(1, count // 10)
+    for number in range(1, count + 1):
+        count_notes(stream.push(next(words)))
+        if number % tenth == 0:
+            spent = 1e6 * (time.process_time() - begin) / tenth
+            marks.append(Mark(number, spent, len(json.dumps(stream.state())), memory()))
+            show(marks[-1])
+            begin = time.process_time()
+    count_notes(stream.flush())
+    return marks, notes
+
+
+def grown(marks: list[Mark]) -> list[str]:
+    """What has grown."""
     complaints = []
-    begin, end = sizes[min(1, len(sizes) - 1)][0], sizes[-1][0]
+    begin, end = marks[min(1, len(marks) - 1)].megabytes, marks[-1].megabytes
     if end > MOST_MEMORY * begin:
         complaints.append(f"memory from {begin:.0f} to {end:.0f} MB")
-    largest = max(state for _, state in sizes)
+    largest = max(mark.state for mark in marks)
     if largest > MOST_STATE:
         complaints.append(f"state up to {largest / 1000:.0f} kB")
     return complaints
@@ -84,28 +113,23 @@ def main() -> int:
     parser.add_argument("--punctuation", action="store_true", help="sentences end at full stops")
     parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
     options = parser.parse_args()
-    stream = new_stream(options.model, options.punctuation)
+    if options.model:
+        stream = Translator.load(options.model).stream(k=4, punctuation=options.punctuation)
+    else:
+        stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
     words = cycle(options.text.read_text(encoding="utf-8").split()) if options.text else noise(1)
-    notes, sizes = Counter[str](), list[tuple[float, int]]()
 
-    def count(records: list[Record]) -> None:
-        notes.update(record.kind for record in records if isinstance(record, Note))
+    def show(mark: Mark) -> None:
+        print(
+            f"{mark.words:8} words  {mark.microseconds:7.0f} µs a word  state {mark.state / 1000:6.1f} kB  "
+            f"memory {mark.megabytes:6.1f} MB  written {stream.written}  sentences {stream.sentence}  "
+            f"replaced {stream.replaced}",
+            flush=True,
+        )
 
-    begin, tenth = time.process_time(), max(1, options.words // 10)
-    for number in range(1, options.words + 1):
-        count(stream.push(next(words)))
-        if number % tenth == 0:
-            spent, begin = time.process_time() - begin, time.process_time()
-            sizes.append((memory(), len(json.dumps(stream.state()))))
-            print(
-                f"{number:8} words  {1e6 * spent / tenth:7.0f} µs a word  state {sizes[-1][1] / 1000:6.1f} kB  "
-                f"memory {sizes[-1][0]:6.1f} MB  written {stream.written}  sentences {stream.sentence}  "
-                f"replaced {stream.replaced}",
-                flush=True,
-            )
-    count(stream.flush())
+    marks, notes = soak(stream, words, options.words, show)
     print(f"{stream.read} read, {stream.written} written, {stream.sentence} sentences, notes {dict(notes)}")
-    complaints = grown(sizes)
+    complaints = grown(marks)
     print(f"grew: {'; '.join(complaints)}" if complaints else "nothing grew")
     return 1 if complaints else 0
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.fakes import WORDS, Echo, Fake, Recording, TargetSeen, current, fake_model, subwords
 from turia.engine.model import Logits
-from turia.engine.search import LONGEST_WORD
+from turia.engine.search import LONGEST_WORD, REPLACEMENT
 from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.policy.waitk import Rounding
@@ -78,6 +78,33 @@ def test_recomputed_they_see_all_that_has_been_read_since() -> None:
     assert all(request.state is None for request in backend.decoded)
 
 
+def test_rows_inside_a_word_of_the_beam_keep_what_they_saw() -> None:
+    """The beam commits whole words: their rows are fed with the next one, when more has been read."""
+    backend = Recording()
+    stream = Stream(fake_model(backend), GivenSegmenter([9]), Settings(k=1, beam=2, lookahead=1))
+    assert written(stream, ["xyz", "ka"]) == ["xyz", "ka"]
+    [request] = [request for request in backend.decoded if len(request.ids) > 1]
+    assert request.ids.tolist() == list(subwords().encode_word("xyz"))
+    assert request.limit.tolist() == [5, 5, 5, 6]
+
+
+def test_an_end_that_comes_late_is_shown_by_itself() -> None:
+    """The last word has been encoded when a pause, or the end of the stream, closes its sentence."""
+    backend = Recording()
+    stream = Stream(fake_model(backend), GivenSegmenter([9, 9]), Settings(k=1))
+    written(stream, ["ka", "le"])
+    stream.push_pause()
+    written(stream, ["mi"])
+    stream.flush()
+    assert [request.ids.tolist() for request in backend.encoded] == [
+        [DOC_ID, KA],
+        [LE],
+        [BRK_ID],
+        [DOC_ID, KA, LE, SEP_ID, MI],
+        [END_ID],
+    ]
+
+
 @pytest.mark.parametrize(
     ("anchor", "rounding", "limits"),
     [
@@ -145,6 +172,22 @@ def test_a_word_without_an_end_is_ended_by_force(beam: int) -> None:
     assert stream._writer.target.pieces == [LONGEST_WORD]
 
 
+class Mojibake(Fake):
+    """Writes a byte that is no text."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        [end] = np.flatnonzero(subwords().starts_empty_word)
+        between_words = len(current([row.piece for row in state.rows])) % 2 == 0
+        scores[subwords().pieces.index("<0xFF>") if between_words else end] = 1.0
+        return scores
+
+
+def test_bytes_that_spell_no_character_leave_a_mark() -> None:
+    stream = Stream(fake_model(Mojibake()), GivenSegmenter([9]), Settings(k=1))
+    assert written(stream, ["ka", "le"]) == [REPLACEMENT] * 2
+
+
 class GardenPath(Fake):
     """ "ka" looks better than "le" until the third piece: after "ka mi" anything may come, after "le no" one thing."""
 
@@ -179,5 +222,8 @@ def test_a_complete_sentence_is_planned_to_its_end_whatever_the_lookahead() -> N
             scores[END_ID] = 0.0
             return scores
 
-    stream = Stream(fake_model(Short()), GivenSegmenter([1, 9]), Settings(k=1, beam=2, lookahead=1))
+    backend = Short()
+    stream = Stream(fake_model(backend), GivenSegmenter([1, 9]), Settings(k=1, beam=2, lookahead=1))
     assert written(stream, ["pu"]) == ["le", "no", "no"]
+    # One call for the source, one for each piece that is looked at; then the best hypothesis has ended.
+    assert len(backend.batches) == 5

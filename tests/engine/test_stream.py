@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,17 @@ def test_the_rest_of_a_sentence_is_written_when_it_is_closed() -> None:
     stream.push("no")
     flushed = stream.push("pu") + stream.flush()
     assert written(flushed) == ["no", "pu"]
+
+
+def test_what_the_end_of_the_stream_lets_out_is_said_to_be_flushed() -> None:
+    stream = stream_of(Echo(), [9], k=9)
+    assert stream.push("ka") + stream.push("le") == []
+    assert stream.flush() == [
+        Write("ka", 0, 2, 0, "flush"),
+        Write("le", 1, 2, 0, "flush"),
+        SentenceEnd(0, 2, 2, "end"),
+        End(2, 2),
+    ]
 
 
 @settings(deadline=None, max_examples=60)
@@ -365,6 +377,23 @@ def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: i
     assert (stream.read, stream.replaced) == (3, replaced)
     kinds = [record.kind for record in records if isinstance(record, Note)]
     assert kinds.count("long-word") + kinds.count("not-text") == replaced
+
+
+def test_a_word_of_many_pieces_is_cut_and_ends_as_words_do() -> None:
+    backend = Recording()
+    run(stream_of(backend, [1], k=1), ["q" * 100])
+    symbol, *pieces, _ = backend.encoded[0].ids.tolist()
+    assert symbol == DOC_ID
+    assert len(pieces) == 64
+    assert subwords().ends_word[pieces].tolist() == [False] * 63 + [True]
+
+
+@pytest.mark.parametrize(("normalises", "expected"), [(True, "ka"), (False, "Ka!")])
+def test_words_are_normalised_for_models_that_were_trained_so(normalises: bool, expected: str) -> None:
+    backend = Recording()
+    model = replace(fake_model(backend), normalises=normalises)
+    run(Stream(model, GivenSegmenter([1]), Settings(k=1)), ["Ka!"])
+    assert backend.encoded[0].ids.tolist()[1:-1] == list(subwords().encode_word(expected))
 
 
 @settings(deadline=None, max_examples=30)
