@@ -173,18 +173,23 @@ def test_a_word_without_an_end_is_ended_by_force(beam: int) -> None:
 
 
 class Mojibake(Fake):
-    """Writes a byte that is no text."""
+    """Every word is one byte."""
+
+    def __init__(self, byte: str) -> None:
+        super().__init__()
+        self.byte = byte
 
     def logits(self, state: TargetSeen) -> Logits:
         scores = np.zeros(len(subwords()), dtype=np.float32)
         [end] = np.flatnonzero(subwords().starts_empty_word)
         between_words = len(current([row.piece for row in state.rows])) % 2 == 0
-        scores[subwords().pieces.index("<0xFF>") if between_words else end] = 1.0
+        scores[subwords().pieces.index(self.byte) if between_words else end] = 1.0
         return scores
 
 
-def test_bytes_that_spell_no_character_leave_a_mark() -> None:
-    stream = Stream(fake_model(Mojibake()), GivenSegmenter([9]), Settings(k=1))
+@pytest.mark.parametrize("byte", ["<0xFF>", "<0x07>", "<0x20>"])
+def test_bytes_that_spell_no_word_leave_a_mark(byte: str) -> None:
+    stream = Stream(fake_model(Mojibake(byte)), GivenSegmenter([9]), Settings(k=1))
     assert written(stream, ["ka", "le"]) == [REPLACEMENT] * 2
 
 
