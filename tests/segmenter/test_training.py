@@ -232,6 +232,13 @@ def test_corpora_without_words_are_refused(tmp_path: Path) -> None:
         train(SegmenterRecipe("de", SegmenterData(corpora, corpora), run=tmp_path / "run"))
 
 
+def test_a_dev_set_has_a_sentence_for_each_window(tmp_path: Path) -> None:
+    write_corpus(tmp_path / "train.tsv", 1, 60)
+    write_corpus(tmp_path / "dev.tsv", 2, 1)
+    with pytest.raises(InputError, match="the dev corpora hold 1 sentences in 'de', expected at least 2"):
+        train(toy_recipe(tmp_path))
+
+
 def test_prepared_texts_are_made_anew_only_when_something_changed(tmp_path: Path) -> None:
     write_corpus(tmp_path / "train.tsv", 1, 20)
     corpora = (Corpus(path=tmp_path / "train.tsv"),)

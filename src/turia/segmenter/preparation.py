@@ -29,8 +29,12 @@ def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:
     vocabulary = Vocabulary.learn(words.counts(), recipe.model.vocabulary)
     words.encode(vocabulary).save(folder, "train")
     dev = word_stream(_parallel(recipe.data.dev, recipe.language), pad)
-    if not dev.ends.any():
-        raise InputError(f"the dev corpora hold no sentence in {recipe.language!r}")
+    # Each window is scored on its own part of dev.
+    if dev.ends.sum() < len(recipe.model.windows):
+        raise InputError(
+            f"the dev corpora hold {dev.ends.sum()} sentences in {recipe.language!r}, "
+            f"expected at least {len(recipe.model.windows)}, one for each window"
+        )
     dev.encode(vocabulary).save(folder, "dev")
     vocabulary.save(vocabulary_path)
     # Written last: an interrupted run leaves nothing that looks complete.
