@@ -53,13 +53,13 @@ class Served:
     url: str
     redis: RedisServer
 
-    def scale(self, replicas: int) -> None:
-        """As an organiser who deploys with another number; how many take streams then is told by `wait_for`."""
+    def deploy(self) -> None:
+        """Two replicas; those that there were go."""
         from ray import serve
 
         from turia.server.on_ray import Deployed, application
 
-        deployed = Deployed(self.redis.url, streams=8, least=replicas, most=replicas)
+        deployed = Deployed(self.redis.url, streams=8, least=2, most=2)
         serve.run(application(deployed, load_fakes), name="turia", route_prefix="/")
 
     def get(self, path: str) -> tuple[int, str]:
@@ -102,7 +102,7 @@ def running(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         port = free_port()
         serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
         served = Served(nodes, f"http://127.0.0.1:{port}", redis)
-        served.scale(2)
+        served.deploy()
         served.wait_for("replicas", 2)
         yield served
         serve.shutdown()
@@ -159,8 +159,8 @@ def test_past_the_capacity_of_all_replicas_streams_are_refused_politely(running:
     asyncio.run(fill())
 
 
-def test_a_replica_that_is_taken_away_sends_its_streams_to_another(running: Served) -> None:
-    """Well before Ray would kill it: connections are told to go, and nothing is lost."""
+def test_replicas_that_are_taken_away_send_their_streams_to_others(running: Served) -> None:
+    """Deployed again, as after an update: one after another goes, long before Ray would kill it; nothing is lost."""
     running.wait_for("streams", 0)
 
     async def talk(seed: int, speakers: list[Speaker], enough: asyncio.Event) -> None:
@@ -174,32 +174,34 @@ def test_a_replica_that_is_taken_away_sends_its_streams_to_another(running: Serv
             await speaker.end()
             check(await collect(speaker), said)
 
-    async def watch(session: str) -> list[str]:
-        """Types of all messages of one connection."""
+    async def watch(session: str, watching: asyncio.Semaphore) -> str:
+        """The type of the last message of one connection, which fails if it breaks without a word."""
         _, text = await asyncio.to_thread(running.post, f"/api/sessions/{session}/tickets")
         async with connect(f"{running.url.replace('http', 'ws')}/socket", compression=None) as socket:
             hello = {"type": "hello", "protocol": 1, "ticket": json.loads(text)["ticket"]}
             await socket.send(json.dumps(hello))
-            return [json.loads(message)["type"] async for message in socket]
+            types = [json.loads(await socket.recv())["type"]]
+            watching.release()
+            types += [json.loads(message)["type"] async for message in socket]
+            return next(kind for kind in reversed(types) if kind != "events")
 
-    async def scale_in() -> None:
-        enough = asyncio.Event()
+    async def deploy_again() -> None:
+        enough, watching = asyncio.Event(), asyncio.Semaphore(0)
         speakers: list[Speaker] = []
         async with asyncio.TaskGroup() as group:
             for seed in range(6):
                 group.create_task(talk(1000 * seed, speakers, enough))
             await asyncio.to_thread(running.wait_for, "streams", 6)
-            watching = [group.create_task(watch(speaker.session)) for speaker in speakers]
-            await asyncio.to_thread(running.scale, 1)
-            await asyncio.to_thread(running.wait_for, "replicas", 1)
+            watched = [group.create_task(watch(speaker.session, watching)) for speaker in speakers]
+            for _ in watched:
+                await watching.acquire()
+            await asyncio.to_thread(running.deploy)
             await asyncio.to_thread(running.wait_for, "streams", 6)
             enough.set()
-        assert max(speaker.connections for speaker in speakers) == 2
-        # `watch` would have failed with a connection that broke without a word.
-        assert any("going-away" in watched.result() for watched in watching)
+        assert min(speaker.connections for speaker in speakers) > 1
+        assert [done.result() for done in watched] == ["going-away"] * 6
 
-    asyncio.run(scale_in())
-    running.scale(2)
+    asyncio.run(deploy_again())
     running.wait_for("replicas", 2)
 
 

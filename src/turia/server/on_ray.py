@@ -195,8 +195,8 @@ def application(deployed: Deployed, load: Load = load_models) -> Application:
         graceful_shutdown_wait_loop_s=1.0,
         ray_actor_options={"num_cpus": deployed.cores, "num_gpus": deployed.gpus},
     )
-    # Serve begins replicas anew when what they are given changes; their number is no reason for it.
-    bound: Application = deployment.bind(replace(deployed, least=1, most=1), load)
+    # To Serve, what is deployed again is new: it replaces replicas one after another, with new models and keys.
+    bound: Application = deployment.bind(deployed, load)
     return bound
 
 
