@@ -104,8 +104,8 @@ def running(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         served = Served(nodes, f"http://127.0.0.1:{port}", redis)
         served.deploy()
         served.wait_for("replicas", 2)
+        # It ends with its nodes: in good order it would first wait for a replica on the dead one.
         yield served
-        serve.shutdown()
 
 
 def test_shards_have_the_bytes_of_a_local_preparation(nodes: Nodes, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_replicas_that_are_taken_away_send_their_streams_to_others(running: Serv
         async with connect(f"{running.url.replace('http', 'ws')}/socket", compression=None) as socket:
             hello = {"type": "hello", "protocol": 1, "ticket": json.loads(text)["ticket"]}
             await socket.send(json.dumps(hello))
-            types = [json.loads(await socket.recv())["type"]]
+            types: list[str] = [json.loads(await socket.recv())["type"]]
             watching.release()
             types += [json.loads(message)["type"] async for message in socket]
             return next(kind for kind in reversed(types) if kind != "events")
