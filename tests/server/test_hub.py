@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Literal
 
 import pytest
 
@@ -22,7 +25,7 @@ from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
 from turia.server.session import Word
 from turia.server.shared import Shared
-from turia.server.store import Saved
+from turia.server.store import Saved, StoreError
 
 
 class SlowStore(RedisStore):
@@ -44,14 +47,27 @@ class SlowStore(RedisStore):
         return found
 
 
+class SilentCluster(RedisCluster):
+    """Does not answer what was counted: it never came, or it came and the answer was lost."""
+
+    silent: Literal["no", "before", "after"] = "no"
+
+    def count(self, name: str, number: int, differences: Mapping[str, float]) -> None:
+        if self.silent == "before":
+            raise StoreError("no answer")
+        super().count(name, number, differences)
+        if self.silent == "after":
+            raise StoreError("no answer")
+
+
 class Server:
     """As much of a server as knows of sessions and of other servers."""
 
     def __init__(self, redis_server: RedisServer) -> None:
         self.store = SlowStore(redis_server.url)
-        cluster = RedisCluster(self.store.client)
-        self.hub = Hub(fake_translators(), self.store, Limits(), Metrics(), cluster)
-        self.shared = Shared(self.hub, cluster)
+        self.cluster = SilentCluster(self.store.client)
+        self.hub = Hub(fake_translators(), self.store, Limits(), Metrics(), self.cluster)
+        self.shared = Shared(self.hub, self.cluster)
 
     async def __aenter__(self) -> Server:
         await self.hub.start()
@@ -119,6 +135,22 @@ def test_a_speaker_who_comes_back_while_the_session_is_let_go_is_not_sent_off(re
             assert other.task is None
 
     asyncio.run(back_and_forth())
+
+
+def test_what_was_counted_is_handed_in_once_also_by_a_redis_that_did_not_answer(redis_server: RedisServer) -> None:
+    async def hand_in() -> None:
+        async with Server(redis_server) as here:
+            cases: list[Literal["no", "before", "after"]] = ["no", "before", "before", "no", "after", "no", "after"]
+            for silent in cases:
+                here.hub.metrics.resumes.inc()
+                here.cluster.silent = silent
+                with nullcontext() if silent == "no" else pytest.raises(StoreError):
+                    await here.shared.announce()
+            here.cluster.silent = "no"
+            await here.shared.leave()
+            assert here.cluster.counted()[json.dumps(["turia_resumes_total", {}])] == len(cases)
+
+    asyncio.run(hand_in())
 
 
 @pytest.mark.parametrize("home", ["there", "here"])

@@ -38,8 +38,8 @@ class Cluster(Protocol):
 
     def members(self) -> list[Member]: ...
 
-    def count(self, differences: Mapping[str, float]) -> None:
-        """Adds to the sums."""
+    def count(self, name: str, number: int, differences: Mapping[str, float]) -> None:
+        """Adds to the sums what the member counted; what it hands in again under the same number is added once."""
         ...
 
     def counted(self) -> dict[str, float]: ...

@@ -4,6 +4,7 @@
     turia:{cluster}:member:NAME  JSON of `Member`, perhaps of a newer release that tells more; expires unless it is
                                  announced again
     turia:{cluster}:counts       hash: sums of what members have counted
+    turia:{cluster}:handed:NAME  number of the last differences that a member handed in; expires after a day
 
 Nothing here is worth waiting for: a Redis that is away is told at once, and asked again by the next announcement.
 """
@@ -22,7 +23,15 @@ from turia.server.cluster import Member
 from turia.server.store import StoreError
 
 MEMBER_SECONDS = 5.0
+HANDED_SECONDS = 86_400
 NAMES, COUNTS = "turia:{cluster}:names", "turia:{cluster}:counts"
+COUNT = """
+local number, keep = ARGV[1], ARGV[2]
+if tonumber(redis.call('GET', KEYS[2]) or 0) >= tonumber(number) then return 0 end
+for i = 3, #ARGV, 2 do redis.call('HINCRBYFLOAT', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('SET', KEYS[2], number, 'EX', keep)
+return 1
+"""
 
 
 class RedisCluster:
@@ -30,6 +39,7 @@ class RedisCluster:
 
     def __init__(self, client: Any, seconds: float = MEMBER_SECONDS) -> None:
         self._client, self._milliseconds = client, int(1000 * seconds)
+        self._count = client.register_script(COUNT)
 
     def announce(self, member: Member) -> None:
         with _answered(), self._client.pipeline() as pipe:
@@ -52,11 +62,10 @@ class RedisCluster:
                 self._client.srem(NAMES, *gone)
         return [_member(text) for text in texts if text is not None]
 
-    def count(self, differences: Mapping[str, float]) -> None:
-        with _answered(), self._client.pipeline() as pipe:
-            for name, difference in differences.items():
-                pipe.hincrbyfloat(COUNTS, name, difference)
-            pipe.execute()
+    def count(self, name: str, number: int, differences: Mapping[str, float]) -> None:
+        flat = [part for pair in differences.items() for part in pair]
+        with _answered():
+            self._count([COUNTS, f"turia:{{cluster}}:handed:{name}"], [number, HANDED_SECONDS, *flat])
 
     def counted(self) -> dict[str, float]:
         with _answered():

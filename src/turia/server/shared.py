@@ -30,6 +30,9 @@ class Shared:
         self.name = new_secret()[:12]
         self._hub, self._cluster = hub, cluster
         self._handed_in: dict[str, float] = {}
+        self._counts: dict[str, float] = {}
+        """What is being handed in, under `_number`, until the store has taken it."""
+        self._number = 0
 
     async def run(self) -> None:
         """For as long as the server lives."""
@@ -47,16 +50,19 @@ class Shared:
 
     async def announce(self) -> None:
         await asyncio.to_thread(self._cluster.announce, self._hub.member(self.name))
-        now = self._hub.metrics.counts()
-        differences = {name: value - self._handed_in.get(name, 0.0) for name, value in now.items()}
-        # Noted first: if the answer is lost, a count may be too low, but nothing is counted twice.
-        self._handed_in = now
+        if self._counts == self._handed_in:
+            self._counts, self._number = self._hub.metrics.counts(), self._number + 1
+        differences = {name: value - self._handed_in.get(name, 0.0) for name, value in self._counts.items()}
         changed = {name: value for name, value in differences.items() if value}
         if changed:
-            await asyncio.to_thread(self._cluster.count, changed)
+            # Without an answer the same is handed in again, which adds nothing if it was taken.
+            await asyncio.to_thread(self._cluster.count, self.name, self._number, changed)
+        self._handed_in = self._counts
 
     async def leave(self) -> None:
         with suppress(StoreError):
+            # What waited to be handed in again comes first, then the rest.
+            await self.announce()
             await self.announce()
             await asyncio.to_thread(self._cluster.leave, self.name)
 
