@@ -8,8 +8,8 @@ normalisation, subwords, policy, history, guards. Without one the engine runs on
 it reads, and sentences end at full stops.
 
 After every tenth of the way it prints time per word, the memory of the process and the size of the saved state. None
-may grow: the last tenth may have 5 % more memory than the second, and a state is never larger than history, sentence and
-window can be. Time is printed and not judged: it is the machine's too. Exit code 1 if something grew.
+may grow: the last tenth may have 5 % more memory than the second, and a state is never larger than history, sentence
+and window can be. Time is printed and not judged: it is the machine's too. Exit code 1 if something grew.
 
 Normalisation and subwords remember words, up to a bound (65,536 each), which random words reach and speech does not. So
 that many are shown to them first: what they take would hide what must not grow, or look like it.
