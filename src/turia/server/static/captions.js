@@ -1,7 +1,7 @@
 // A session's events on the page. Words are only ever appended, as text nodes: what stands does not change or move.
 // Text from outside reaches the document by textContent alone.
 
-const PARAGRAPH_WORDS = 120;
+const PARAGRAPH_WORDS = 80;
 const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 
@@ -140,9 +140,10 @@ export class Captions {
   }
 
   addSource(event) {
-    if (this.source.paragraph?.childElementCount >= PARAGRAPH_WORDS) {
-      // A browser lays out one paragraph for each new word, and it must not be a whole speech. This one goes on below.
-      this.source.paragraph.classList.add("goes-on");
+    // A browser lays out one paragraph for each new word, and it must not be a whole speech.
+    const count = this.source.paragraph?.childElementCount ?? 0;
+    if (count >= 2 * PARAGRAPH_WORDS) this.source.paragraph.classList.add("goes-on");
+    if (count >= 2 * PARAGRAPH_WORDS || (count >= PARAGRAPH_WORDS && /[.!?…]$/u.test(this.words.at(-1).span.textContent))) {
       this.source.breakLine();
     }
     this.words.push({ span: this.source.add(event.word, "word waiting"), ms: event.ms });

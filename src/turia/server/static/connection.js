@@ -7,9 +7,11 @@ const FIRST_WAIT = 300;
 const LONGEST_WAIT = 5000;
 
 export class Refused extends Error {
-  constructor(status, message) {
+  // `ours` is what a server of ours says; a proxy in front of servers that are away has other words.
+  constructor(status, message, ours = false) {
     super(message);
     this.status = status;
+    this.ours = ours;
   }
 }
 
@@ -18,7 +20,10 @@ async function post(path, bearer, body) {
   if (bearer) headers.Authorization = `Bearer ${bearer}`;
   const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body ?? {}) });
   const data = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Refused(answer.status, typeof data.detail === "string" ? data.detail : answer.statusText);
+  if (!answer.ok) {
+    const ours = typeof data.detail === "string";
+    throw new Refused(answer.status, ours ? data.detail : answer.statusText, ours);
+  }
   return data;
 }
 
@@ -32,7 +37,7 @@ export async function beginSession(chosen, key) {
   return post("/api/sessions", key, chosen);
 }
 
-// `on` has events(list), status(state, text), warning(text), clock(ms) and kept(). Without a secret it only follows.
+// `on` has events(list), status(state, text), clock(ms) and kept(). Without a secret it only follows.
 export class Connection {
   // `kept` is what `pending` was when the page was left: inputs that nobody has acknowledged are sent again.
   constructor(session, secret, on, kept = { next: 1, waiting: [] }) {
@@ -46,6 +51,8 @@ export class Connection {
     this.socket = null;
     this.ended = false;
     this.closed = false;
+    this.asleep = false;
+    this.warned = false;
     this.wait = FIRST_WAIT;
     this.connect();
   }
@@ -53,17 +60,28 @@ export class Connection {
   say(words) {
     for (const word of words) this.add({ type: "words", words: [word] });
     this.on.kept();
+    this.wake();
     this.flush();
   }
 
   send(message) {
     this.add(message);
     this.on.kept();
+    this.wake();
     this.flush();
   }
 
+  // A sign of life: somebody is there, though nothing is said.
   stay() {
+    this.wake();
     if (this.socket?.welcomed) this.socket.send(JSON.stringify({ type: "ping" }));
+  }
+
+  // Whoever was sent off for silence comes back when there is a reason to, not to hold a place for nobody.
+  wake() {
+    if (!this.asleep) return;
+    this.asleep = false;
+    this.connect();
   }
 
   close() {
@@ -81,8 +99,10 @@ export class Connection {
   }
 
   flush() {
-    if (!this.socket?.welcomed) return;
-    const fresh = this.waiting.filter((item) => item.seq > this.sent);
+    if (!this.socket?.welcomed || !this.waiting.length) return;
+    // No more on their way than the server takes; after a long absence there may be thousands.
+    const until = this.waiting[0].seq + this.socket.most;
+    const fresh = this.waiting.filter((item) => item.seq > this.sent && item.seq < until);
     for (let i = 0; i < fresh.length; ) {
       const { seq, message } = fresh[i];
       let size = 1;
@@ -104,7 +124,7 @@ export class Connection {
     try {
       ({ ticket } = await post(`/api/sessions/${encodeURIComponent(this.session)}/tickets`, this.secret));
     } catch (error) {
-      if (error instanceof Refused && [403, 404].includes(error.status)) {
+      if (error instanceof Refused && error.ours && [403, 404].includes(error.status)) {
         this.on.status("error", error.status === 404 ? "No such session" : error.message);
         return;
       }
@@ -134,7 +154,9 @@ export class Connection {
     switch (message.type) {
       case "hello":
         this.wait = FIRST_WAIT;
+        this.warned = false;
         socket.welcomed = true;
+        socket.most = message.limits.unacknowledged;
         this.acknowledged(message.last_input);
         this.sent = message.last_input;
         this.next = Math.max(this.next, message.last_input + 1);
@@ -144,16 +166,24 @@ export class Connection {
         break;
       case "ack":
         this.acknowledged(message.seq);
+        this.calm();
+        this.flush();
+        break;
+      case "pong":
+        this.calm();
         break;
       case "events":
         this.takeEvents(message);
         break;
       case "warning":
-        this.on.warning(message.message);
+        this.warned = true;
+        this.on.status("warned", "Still there? Type or click");
         break;
       case "error":
-        socket.refused = !message.retry;
-        if (socket.refused) this.on.status("error", message.message);
+        this.asleep = message.code === "idle";
+        socket.refused = this.asleep || !message.retry;
+        if (this.asleep) this.on.status("asleep", "Resting. Type or click");
+        else if (socket.refused) this.on.status("error", message.message);
         break;
       case "going-away":
         this.wait = 1000 * message.retry_after;
@@ -169,6 +199,12 @@ export class Connection {
     this.ended = fresh.some((event) => event.type === "end") || this.ended;
     this.on.events(fresh);
     if (this.ended) this.on.status("ended", "Finished");
+  }
+
+  calm() {
+    if (!this.warned) return;
+    this.warned = false;
+    this.on.status("live", "Live");
   }
 
   acknowledged(seq) {

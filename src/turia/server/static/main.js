@@ -8,8 +8,10 @@ import { linkTranscripts, showStatus } from "./view.js";
 const KEPT = "turia-session";
 const KEY = "turia-key";
 const SAMPLES = ["de", "en"];
+const SPEECH_WORDS = 20;
 const find = (id) => document.getElementById(id);
 const captions = new Captions(document);
+const segmenting = new Set();
 let connection = null;
 let over = false;
 let beginning = null;
@@ -25,13 +27,15 @@ function attach(session, secret, kept) {
   linkTranscripts(session);
   find("watch-link").href = `/watch/${encodeURIComponent(session)}`;
   find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
+  for (const copy of copying()) copy.disabled = false;
+  find("share-hint").hidden = true;
   find("finish").disabled = false;
   document.body.dataset.session = session;
   const keep = () => {
     // The connection says so while it is being made, too.
     if (connection && !over) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
   };
-  const on = { events: show, status: showState, warning: warn, clock: (ms) => captions.clock(ms), kept: keep };
+  const on = { events: show, status: showState, clock: (ms) => captions.clock(ms), kept: keep };
   connection = new Connection(session, secret, on, kept);
   keep();
 }
@@ -51,6 +55,8 @@ function show(events) {
     find("model").value = event.model;
     find("k").value = event.k;
     showK();
+    // Without punctuation a model must find sentence ends itself; the server would refuse another one.
+    for (const option of find("model").options) option.disabled = !event.punctuation && !segmenting.has(option.value);
   }
 }
 
@@ -65,12 +71,10 @@ function showState(state, text) {
   find("finish").textContent = "New session";
 }
 
-function warn(text) {
-  showStatus("live", text);
-}
-
-async function begin(punctuation) {
-  const chosen = { model: find("model").value || null, k: Number(find("k").value), punctuation };
+async function begin(punctuated) {
+  const model = find("model").value;
+  const punctuation = punctuated || !segmenting.has(model);
+  const chosen = { model: model || null, k: Number(find("k").value), punctuation };
   let key = sessionStorage.getItem(KEY);
   for (;;) {
     try {
@@ -218,16 +222,21 @@ function setUpSources() {
     sendRest();
     pause();
   });
-  // A pasted speech is played, not poured.
   find("typed").addEventListener("paste", (event) => {
-    const text = event.clipboardData.getData("text");
-    if (wordsOf(text).length < 20) return;
     event.preventDefault();
-    playText(text);
+    const words = wordsOf(event.clipboardData.getData("text"));
+    // A pasted speech is played, not poured. Of a few words the field itself would glue those at the ends of lines.
+    if (words.length >= SPEECH_WORDS) playText(words.join(" "));
+    else document.execCommand("insertText", false, words.join(" "));
   });
   find("file").addEventListener("change", async () => {
     const [file] = find("file").files;
-    if (file) playText(await file.text());
+    if (!file) return;
+    const text = await file.text();
+    // The same file may be chosen again.
+    find("file").value = "";
+    if (wordsOf(text).length) playText(text);
+    else showStatus("error", `${file.name} has no words`);
   });
   find("panel-asr").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -256,6 +265,22 @@ function setUpSources() {
   });
 }
 
+function copying() {
+  return document.querySelectorAll("[data-copy]");
+}
+
+function setUpShare() {
+  for (const copy of copying()) {
+    // Browsers have a clipboard on this machine and by https alone.
+    copy.hidden = !navigator.clipboard;
+    copy.addEventListener("click", async () => {
+      const done = await navigator.clipboard.writeText(find(copy.dataset.copy).href).then(() => "Copied", () => "Not allowed");
+      copy.textContent = done;
+      setTimeout(() => { copy.textContent = "Copy link"; }, 2000);
+    });
+  }
+}
+
 function setUpControls() {
   find("k").addEventListener("input", showK);
   find("k").addEventListener("change", () => connection?.send({ type: "settings", k: Number(find("k").value) }));
@@ -276,19 +301,22 @@ function setUpControls() {
     connection.send({ type: "end" });
   });
   // Any sign of life keeps a silent session.
-  document.addEventListener("keydown", () => find("status").textContent !== "Live" && connection?.stay());
-  document.addEventListener("pointerdown", () => find("status").textContent !== "Live" && connection?.stay());
+  for (const sign of ["keydown", "pointerdown"]) {
+    document.addEventListener(sign, () => ["warned", "asleep"].includes(find("status").dataset.state) && connection.stay());
+  }
 }
 
 async function setUp() {
   setUpTabs();
   setUpSources();
   setUpControls();
+  setUpShare();
   showK();
   const info = await serverInfo();
   for (const model of info.models) {
     const label = model.target ? `${languageName(model.source)} → ${languageName(model.target)}` : model.name;
     find("model").append(new Option(label, model.name));
+    if (model.segmenter) segmenting.add(model.name);
   }
   showExample();
   const left = JSON.parse(sessionStorage.getItem(KEPT));

@@ -47,4 +47,4 @@ function events(list) {
 
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
 const ignored = () => {};
-new Connection(session, null, { events, status: ignored, warning: ignored, clock: ignored, kept: ignored });
+new Connection(session, null, { events, status: ignored, clock: ignored, kept: ignored });

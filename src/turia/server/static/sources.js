@@ -1,8 +1,9 @@
 // Where words come from: typing, a text played at a speaking rate, the browser's speech recognition.
 // Each takes `say(words)` and `pause()`; no connection and no captions in here.
 
+// Words as the server takes them: no white space in them, at most 200 letters, no half characters.
 export function wordsOf(text) {
-  return text.split(/\s+/u).filter(Boolean);
+  return text.replace(/\p{Surrogate}/gu, "\ufffd").match(/[^\s\x1c-\x1f\x85]{1,200}/gu) ?? [];
 }
 
 // Words go out with the space after them; what is not finished waits.
@@ -41,17 +42,17 @@ export class Player {
 
   play() {
     if (this.playing || this.over) return;
-    const began = performance.now();
-    let said = 0;
+    let before = performance.now();
+    let due = 1;
     const step = () => {
-      // By the clock, not by the ticks: a tab in the background ticks late.
-      const due = 1 + Math.floor(((performance.now() - began) / 60000) * this.rate());
-      if (due > said) {
-        const words = this.words.slice(this.at, this.at + due - said);
-        said = due;
-        this.at += words.length;
-        this.say(words);
-      }
+      // By the clock, not by the ticks: a tab in the background ticks late. The rate may change on the way.
+      const now = performance.now();
+      due += ((now - before) / 60000) * this.rate();
+      before = now;
+      const words = this.words.slice(this.at, this.at + Math.floor(due));
+      due %= 1;
+      this.at += words.length;
+      if (words.length) this.say(words);
       if (this.over) this.stop();
       this.shown(this.at / this.words.length, this.over);
     };

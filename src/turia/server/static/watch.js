@@ -10,7 +10,6 @@ linkTranscripts(session);
 new Connection(session, null, {
   events: (events) => captions.apply(events),
   status: showStatus,
-  warning: (text) => showStatus("live", text),
   clock: (ms) => captions.clock(ms),
   kept: () => {},
 });
