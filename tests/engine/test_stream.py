@@ -199,6 +199,9 @@ def test_steps_of_many_streams_are_batched() -> None:
     backend.batches.clear()
     run_together([stream.push_steps("ka") for stream in streams], backend)
     assert backend.batches == [8, 8]
+    backend.batches.clear()
+    run_together([stream.push_steps("le") for stream in streams], backend, most=3)
+    assert backend.batches == [3, 3, 2, 3, 3, 2]
 
 
 def test_settings_change_from_the_next_sentence_on() -> None:
@@ -414,6 +417,14 @@ def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     records = run(stream, ["kanolemi"] * 100)
     assert any(isinstance(record, Note) and record.kind == "long-sentence" for record in records)
     assert stream.read == 100
+
+
+@pytest.mark.parametrize(("history", "pairs"), [(0, [0, 0, 0]), (1, [0, 0, 0]), (3, [0, 1, 1]), (4, [0, 1, 2])])
+def test_history_has_the_words_that_were_chosen(history: int, pairs: list[int]) -> None:
+    backend = Recording()
+    run(stream_of(backend, [2, 2, 2], k=1, history=history), ["ka", "le", "mi", "no", "pu", "ra"])
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert [ids.count(SEP_ID) for ids in windows] == pairs
 
 
 def test_history_leaves_half_of_the_positions_to_the_sentence() -> None:
