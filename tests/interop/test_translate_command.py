@@ -1,0 +1,68 @@
+"""`turia translate` as a process: a pipe that stays open, an interrupt, a reader that goes away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from turia.runtime.random_model import write_random_folder
+from turia.stream.trace import parse_trace
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    write_random_folder(folder, "tiny", "int8", ("de", "en"), vocabulary=500)
+    return folder
+
+
+def begin(model: Path, *options: str) -> subprocess.Popen[bytes]:
+    chosen = ["--model", str(model), "--punctuation", "--window", "0", "--k", "1", *options]
+    command = [sys.executable, "-m", "turia", "translate", *chosen]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+
+
+def say(process: subprocess.Popen[bytes], text: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(text.encode())
+
+
+def hear(process: subprocess.Popen[bytes]) -> bytes:
+    """What comes next, while the input is still open."""
+    assert process.stdout is not None
+    return os.read(process.stdout.fileno(), 1 << 16)
+
+
+def test_words_are_answered_before_their_line_ends_and_an_interrupt_loses_none(model: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    with begin(model, "--trace", str(trace)) as process:
+        say(process, "hallo ")
+        first = hear(process)
+        say(process, "welt ")
+        second = hear(process)
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate()
+    assert (process.returncode, errors) == (130, b"")
+    recorded = parse_trace(trace.read_text(encoding="utf-8").splitlines())
+    assert recorded.source_words() == 2
+    assert [write.read for write in recorded.writes()][:2] == [1, 2]
+    assert (first + second + rest).decode().split() == recorded.words()
+    assert rest.endswith(b"\n")
+
+
+def test_a_reader_that_goes_away_gets_no_complaint(model: Path) -> None:
+    with begin(model) as process:
+        say(process, "hallo ")
+        assert hear(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        say(process, "welt und mehr.\n")
+        _, errors = process.communicate()
+    assert errors == b""
+    assert process.returncode == 1
