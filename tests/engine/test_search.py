@@ -172,6 +172,25 @@ def test_a_word_without_an_end_is_ended_by_force(beam: int) -> None:
     assert stream._writer.target.pieces == [LONGEST_WORD]
 
 
+class Stuttering(Fake):
+    """One word of several pieces, over and over."""
+
+    word = subwords().encode_word("xyzx")
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        scores[self.word[len(current([row.piece for row in state.rows])) % len(self.word)]] = 20.0
+        scores[list(CLOSING_IDS)] = -50.0
+        return scores
+
+
+def test_a_plan_has_whole_words() -> None:
+    """It is broken off in the middle of one, as its words have not the four pieces each that it reckons with."""
+    assert 48 % len(Stuttering.word) > 0
+    stream = Stream(fake_model(Stuttering()), GivenSegmenter([1, 9]), Settings(k=1, beam=2))
+    assert written(stream, ["ka"]) == ["xyzx"] * 12, "and then it is a loop"
+
+
 class Mojibake(Fake):
     """Every word is one byte."""
 

@@ -23,7 +23,7 @@ from turia.policy.waitk import stream_delay
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
-from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, SEP_ID
+from turia.text.symbols import BRK_ID, CLOSING_IDS, CONT_ID, DOC_ID, END_ID, SEP_ID
 
 source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
 
@@ -252,6 +252,7 @@ class Loop(Fake):
         scores = np.zeros(len(subwords()), dtype=np.float32)
         word = subwords().encode_word(("ka", "le")[len(state.rows) % 2])
         scores[word[0]] = 1.0
+        scores[list(CLOSING_IDS)] = -50.0
         return scores
 
 
@@ -341,7 +342,15 @@ def test_a_beam_plans_no_further_than_the_guards_let_a_sentence_go() -> None:
     records = run(stream, ["ka", "le"])
     assert [record.kind for record in records if isinstance(record, Note)] == ["loop", "history-dropped"]
     # A word is a piece here: the first plan has four times the 15 words that two source words may have.
-    assert len(backend.batches) < 70
+    assert 50 < len(backend.batches) < 70
+
+
+def test_a_beam_plans_no_further_than_the_model_has_positions() -> None:
+    backend = Loop()
+    stream = Stream(fake_model(backend, max_positions=64), GivenSegmenter([12]), Settings(k=20, beam=2))
+    run(stream, ["ka"] * 12)
+    # One call encodes, and each of the others adds a position; 40 words would be allowed, which is 160 pieces.
+    assert 50 < len(backend.batches) <= 65
 
 
 def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:

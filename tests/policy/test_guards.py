@@ -13,6 +13,7 @@ def test_a_loop_is_an_ngram_more_than_five_times_in_a_row() -> None:
     assert not loops(["the", "end"] * 5)
     assert loops(["the", "end"] * 6)
     assert loops(["so", *["one", "two", "three"] * 6])
+    assert loops(["a", "b", "c", "d", "e", "f"] * 6)
     assert not loops(["a", "b", "c", "d", "e", "f", "g"] * 9), "orders 2 to 6"
     assert not loops([*["the", "end"] * 6, "now"]), "only what stands at the end is going on"
 
