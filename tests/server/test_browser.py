@@ -95,6 +95,12 @@ def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
         assert box["y"] >= 0
         page.keyboard.press("Escape")
     page.get_by_role("button", name="Stop").click()
+    for tab in ("Microphone", "File", "Recogniser", "Text"):
+        page.get_by_role("tab", name=tab).click()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        box = page.locator(".panel:visible").bounding_box()
+        assert box is not None
+        assert box["height"] < 80
     assert complaints == []
 
 
@@ -124,6 +130,10 @@ def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str])
     assert page.locator("#source .waiting").count() == 0
     type_words(page, "pu ")
     expect(page.locator("#target .word")).to_have_count(5)
+    # What stands keeps its language.
+    languages = "[...document.querySelectorAll('#target p')].map((it) => it.lang)"
+    assert set(page.evaluate(languages)[:-1]) == {"en"}
+    assert page.evaluate(languages)[-1] == "de"
     assert complaints == []
 
 

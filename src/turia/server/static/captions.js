@@ -14,9 +14,11 @@ export function languageName(code) {
 }
 
 function language(pane, title, code, fallback) {
-  pane.lang = code;
-  pane.dir = RIGHT_TO_LEFT.includes(code) ? "rtl" : "ltr";
   title.textContent = code ? languageName(code) : fallback;
+  if (pane.language === code) return;
+  // What stands keeps its own language.
+  pane.language = code;
+  pane.breakLine();
 }
 
 // One side: paragraphs of words. Follows its end until the reader goes back, and again when the reader has come to it.
@@ -24,6 +26,7 @@ class Pane {
   constructor(text, onScroll) {
     this.text = text;
     this.paragraph = null;
+    this.language = "";
     this.following = true;
     this.top = 0;
     text.addEventListener("scroll", () => {
@@ -39,6 +42,8 @@ class Pane {
   add(word, className) {
     if (!this.paragraph) {
       this.paragraph = document.createElement("p");
+      this.paragraph.lang = this.language;
+      this.paragraph.dir = RIGHT_TO_LEFT.includes(this.language) ? "rtl" : "ltr";
       this.text.append(this.paragraph);
     }
     const span = document.createElement("span");
@@ -115,8 +120,8 @@ export class Captions {
       case "settings": {
         this.gamma = event.gamma;
         const [from, to] = event.model.split("-");
-        language(this.source.text, this.titles[0], from, "Spoken");
-        language(this.target.text, this.titles[1], to ?? "", "Translation");
+        language(this.source, this.titles[0], from, "Spoken");
+        language(this.target, this.titles[1], to ?? "", "Translation");
         break;
       }
       case "source":

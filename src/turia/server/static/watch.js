@@ -6,10 +6,18 @@ import { linkTranscripts, showStatus } from "./view.js";
 
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
 const captions = new Captions(document);
+const empty = document.getElementById("empty");
 linkTranscripts(session);
 new Connection(session, null, {
-  events: (events) => captions.apply(events),
-  status: showStatus,
+  events: (events) => {
+    captions.apply(events);
+    empty.hidden ||= captions.words.length > 0;
+  },
+  status: (state, text) => {
+    showStatus(state, text);
+    if (state === "error") empty.textContent = `${text}. Ask the speaker for another link.`;
+    if (state === "ended") empty.textContent = "Nothing was said";
+  },
   clock: (ms) => captions.clock(ms),
   kept: () => {},
 });
