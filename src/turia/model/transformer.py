@@ -63,11 +63,13 @@ class Transformer(nn.Module):
                 with torch.no_grad():
                     module.weight[PAD_ID].zero_()
 
-    def encode(self, source: Tensor, reach: Tensor, past: list[KeysValues] | None = None) -> Encoded:
-        """source, reach [B, R]: new positions, and how many of the P + R columns each sees."""
+    def encode(
+        self, source: Tensor, reach: Tensor, past: list[KeysValues] | None = None, shift: Tensor | None = None
+    ) -> Encoded:
+        """source, reach [B, R]: new positions, and how many of the P + R columns each sees; shift [B], see `_embed`."""
         offset = past[0].keys.shape[2] if past else 0
         embedding = self.target_embedding if self.shape.joint else self.source_embedding
-        x = self._embed(embedding, source, offset)
+        x = self._embed(embedding, source, offset, shift)
         bias = bias_from_limits(reach, offset + source.shape[1])
         kept = []
         for index, layer in enumerate(self.encoder_layers):
@@ -80,11 +82,16 @@ class Transformer(nn.Module):
         return [cast(DecoderLayer, layer).cross_attention.keys_values(states) for layer in self.decoder_layers]
 
     def decode(
-        self, target: Tensor, memory: list[KeysValues], limit: Tensor, past: list[KeysValues] | None = None
+        self,
+        target: Tensor,
+        memory: list[KeysValues],
+        limit: Tensor,
+        past: list[KeysValues] | None = None,
+        shift: Tensor | None = None,
     ) -> Decoded:
-        """target, limit [B, T]: input pieces, and how many source columns each row sees."""
+        """target, limit [B, T]: input pieces, and how many source columns each row sees; shift [B] as in `_embed`."""
         offset, rows = (past[0].keys.shape[2] if past else 0), target.shape[1]
-        x = self._embed(self.target_embedding, target, offset)
+        x = self._embed(self.target_embedding, target, offset, shift)
         causal = torch.arange(offset + 1, offset + rows + 1, device=target.device)[None]
         bias = bias_from_limits(causal, offset + rows)
         memory_bias = bias_from_limits(limit, memory[0].keys.shape[2])
@@ -98,12 +105,18 @@ class Transformer(nn.Module):
         """[..., D] -> [..., V], by the embedding that the decoder reads with."""
         return F.linear(states, self.target_embedding.weight, self.logits_bias)
 
-    def forward(self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor) -> Tensor:
-        """Teacher-forced decoder states [B, T, D]: source, reach [B, S]; target, limit [B, T]."""
-        states = self.encode(source, reach).states
-        return self.decode(target, self.memory(states), limit).states
+    def forward(
+        self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor, shift: Tensor | None = None
+    ) -> Tensor:
+        """Teacher-forced decoder states [B, T, D]: source, reach [B, S]; target, limit [B, T]; shift [B, 2]."""
+        on_source, on_target = (None, None) if shift is None else shift.unbind(1)
+        states = self.encode(source, reach, shift=on_source).states
+        return self.decode(target, self.memory(states), limit, shift=on_target).states
 
-    def _embed(self, embedding: nn.Module, ids: Tensor, offset: int) -> Tensor:
+    def _embed(self, embedding: nn.Module, ids: Tensor, offset: int, shift: Tensor | None) -> Tensor:
+        """The pieces from position `offset` on; with `shift` [B], each row of the batch that much further on."""
         positions = self.positions[offset : offset + ids.shape[1]]
+        if shift is not None:
+            positions = self.positions[shift[:, None] + torch.arange(offset, offset + ids.shape[1], device=ids.device)]
         embedded: Tensor = self.dropout(embedding(ids) * math.sqrt(self.shape.width) + positions)
         return embedded

@@ -36,6 +36,7 @@ from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
 from turia.training.run import Progress, RunFolder
+from turia.training.shifts import draw_shifts
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0
@@ -178,13 +179,15 @@ class Trainer:
         return total, labels
 
     def _batch_loss(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], index: int) -> Tensor:
-        """The summed loss of batch `index` of this step, whose k and dropout follow from seed, step and index."""
+        """The summed loss of batch `index` of this step; k, dropout and shifts follow from seed, step and index."""
         rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
         torch.manual_seed(int(rng.integers(2**62)))
         batch = assemble(self.train, samples, self.policy.source_opening)
         k = sample_k(rng, longest_source(batch, self.policy.anchor), self.training.k_range)
         reach, limit = batch_limits(batch, k, self.policy)
-        tensors = (torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit)
+        tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
+        if self.training.shift > 0:
+            tensors.append(draw_shifts(rng, batch, self.training.shift, self.model.shape.max_positions))
         with self._mixed_precision():
             loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
         return loss

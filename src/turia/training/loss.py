@@ -16,9 +16,11 @@ class SummedLoss(nn.Module):
         super().__init__()
         self.model, self.smoothing = model, smoothing
 
-    def forward(self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor) -> Tensor:
-        """source, reach [B, S]; target [B, T + 1]; limit [B, T] -> the sum over real labels."""
-        states = self.model(source, reach, target[:, :-1], limit)
+    def forward(
+        self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor, shift: Tensor | None = None
+    ) -> Tensor:
+        """source, reach [B, S]; target [B, T + 1]; limit [B, T]; shift [B, 2] -> the sum over real labels."""
+        states = self.model(source, reach, target[:, :-1], limit, shift)
         labels = target[:, 1:]
         # Padding goes before the projection to the vocabulary, the dearest matrix of a small model.
         real = labels != PAD_ID
