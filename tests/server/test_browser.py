@@ -80,7 +80,7 @@ def test_the_sample_speech_plays(page: Page, complaints: list[str]) -> None:
     expect(page.locator("#lag")).to_contain_text("word")
     said = words(page, "source")
     assert said[:2] == ["Frau", "Präsidentin,"]
-    assert page.locator("#source .waiting").count() >= 1
+    expect(page.locator("#source .waiting").first).to_be_visible()
     page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for button in ("Pause", "Stop", "Finish"):
@@ -434,7 +434,11 @@ def test_a_word_changes_little_of_a_long_transcript(page: Page, complaints: list
     expect(page.locator("#target .word")).to_have_count(601)
     # A paragraph on either side, in it the word and its space; and two titles, for the change of k.
     assert page.evaluate("window.changes.reduce((sum, added) => sum + added, 0)") == 8
-    assert page.locator("#target").evaluate("it => it.scrollHeight - it.scrollTop - it.clientHeight") < 48
+    # It glides to the newest line.
+    page.wait_for_function("""() => {
+      const it = document.getElementById("target");
+      return it.scrollHeight - it.scrollTop - it.clientHeight < 48;
+    }""")
     page.locator("#target").evaluate("it => { it.style.scrollBehavior = 'auto'; it.scrollTop = 100 }")
     expect(page.get_by_role("button", name="Back to live")).to_be_visible()
     type_words(page, "pu ")

@@ -79,12 +79,12 @@ async def speak(url: str, first: Path, second: Path) -> list[str]:
 def test_two_directions_change_places(url: str, folders: Sequence[Path]) -> None:
     there, back = folders
 
-    async def both() -> tuple[list[str], list[str]]:
-        return await asyncio.gather(speak(url, there, back), speak(url, back, there))
+    async def both() -> list[list[str]]:
+        return list(await asyncio.gather(speak(url, there, back), speak(url, back, there)))
 
     expected = {folder: [translated(folder, SPOKEN[:30]), translated(folder, SPOKEN[30:])] for folder in folders}
     assert expected[there] != expected[back]
-    assert asyncio.run(both()) == (expected[there][0] + expected[back][1], expected[back][0] + expected[there][1])
+    assert asyncio.run(both()) == [expected[there][0] + expected[back][1], expected[back][0] + expected[there][1]]
 
 
 def test_models_say_whether_they_find_sentence_ends(url: str) -> None:
