@@ -89,6 +89,13 @@ def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path
     assert str(tmp_path) not in card
 
 
+def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    assert main(["export", str(run[0]), str(tmp_path / "model"), "--history", "0"]) == 0
+    assert load_folder(tmp_path / "model").config.history == 0
+    card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
+    assert "- history 0 words (trained with windows of 17)" in card
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [

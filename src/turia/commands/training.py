@@ -76,6 +76,9 @@ def export(
     segmenter: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An exported segmenter of the source language.")
     ] = None,
+    history: Annotated[
+        int | None, typer.Option(min=0, help="Words of history that it has by default, in place of the recipe's.")
+    ] = None,
     hub: Annotated[
         bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
     ] = False,
@@ -89,7 +92,7 @@ def export(
     if not (hub and copy_model(str(run), folder)):
         from turia.training.export import export_run
 
-        export_run(run, folder, precision, average, segmenter)
+        export_run(run, folder, precision, average, segmenter, history)
     if hub:
         make_hub_folder(folder, licence)
     print(folder)

@@ -58,7 +58,7 @@ class ModelConfig:
     gamma: float
     """Target words to a source word, measured on the training corpus (METHOD section 2)."""
     history: int
-    """Words of history on either side that windows were trained with."""
+    """Words of history on either side that streams have unless told otherwise."""
     trained_k: tuple[int, int] | None = None
     """Smallest and largest k; without it, 1 up to the length of a sentence."""
     normalisation: int = NORMALISATION

@@ -17,9 +17,17 @@ from turia.training.run import RunFolder
 
 
 def export_run(
-    run: Path, folder: Path, precision: Precision = "int8", average: int | None = None, segmenter: Path | None = None
+    run: Path,
+    folder: Path,
+    precision: Precision = "int8",
+    average: int | None = None,
+    segmenter: Path | None = None,
+    history: int | None = None,
 ) -> ModelConfig:
-    """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest."""
+    """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest.
+
+    `history` is what streams use unless told otherwise; without it, what the windows of the recipe have.
+    """
     trained = RunFolder(run)
     if not (run / "recipe.json").is_file():
         raise ModelError(f"{run}: no recipe.json; expected a run folder that `turia train` has written")
@@ -33,7 +41,7 @@ def export_run(
         model.shape,
         precision,
         gamma=float(data["gamma"]),
-        history=recipe.windows.history,
+        history=recipe.windows.history if history is None else history,
         trained_k=recipe.training.k_range,
         normalisation=int(data.get("normalisation", NORMALISATION)),
     )
@@ -90,7 +98,8 @@ def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: l
         f"- Transformer {shape.width}/{shape.feed_forward}, {shape.heads} heads, {shape.encoder_layers} encoder and "
         f"{shape.decoder_layers} decoder layers, {shape.target_vocabulary} target pieces; {config.precision}",
         f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
-        f"- history {config.history} words, catch-up {config.gamma} target words to a source word",
+        f"- history {config.history} words (trained with windows of {recipe.windows.history}), catch-up {config.gamma} target "
+        "words to a source word",
         f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
         "",
         "## Data and licences",
