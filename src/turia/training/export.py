@@ -98,8 +98,8 @@ def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: l
         f"- Transformer {shape.width}/{shape.feed_forward}, {shape.heads} heads, {shape.encoder_layers} encoder and "
         f"{shape.decoder_layers} decoder layers, {shape.target_vocabulary} target pieces; {config.precision}",
         f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
-        f"- history {config.history} words (trained with windows of {recipe.windows.history}), catch-up {config.gamma} target "
-        "words to a source word",
+        f"- history {config.history} words (trained with windows of {recipe.windows.history}), catch-up "
+        f"{config.gamma} target words to a source word",
         f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
         "",
         "## Data and licences",
