@@ -222,6 +222,18 @@ def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
     assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
 
 
+def test_a_state_with_a_part_missing_is_refused() -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    stream.push("ka")
+    whole = stream.state()
+    for name in whole:
+        damaged = {key: value for key, value in whole.items() if key != name}
+        with pytest.raises(InputError, match="stream state"):
+            Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), damaged)
+    with pytest.raises(InputError, match="damaged"):
+        Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), {**whole, "words": None})
+
+
 @pytest.mark.parametrize("wrong", [{"k": 0}, {"gamma": 0.0}, {"history": -1}, {"rounding": "up"}, {"beam": 0}])
 def test_bad_settings_are_refused_by_name(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnxruntime
 import pytest
 
 from turia.runtime.random_model import write_random_folder
@@ -66,3 +67,12 @@ def test_a_reader_that_goes_away_gets_no_complaint(model: Path) -> None:
         _, errors = process.communicate()
     assert errors == b""
     assert process.returncode == 1
+
+
+def test_a_gpu_that_cannot_be_used_is_refused_by_name(model: Path) -> None:
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime can use a GPU")
+    with begin(model, "--gpu") as process:
+        _, errors = process.communicate()
+    assert process.returncode == 2
+    assert b"CUDAExecutionProvider is not in this installation of ONNX Runtime" in errors

@@ -36,12 +36,14 @@ def translate(
     punctuation: Annotated[
         bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
     ] = False,
+    gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
 ) -> None:
     """Translate a stream of words. Each comes the moment it is decided."""
     from turia.engine.translator import Translator
     from turia.interop.translate import run
+    from turia.runtime.session import CPU, GPU
 
-    stream = Translator.load(model).stream(
+    stream = Translator.load(model, providers=GPU if gpu else CPU).stream(
         k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
         punctuation=punctuation,
     )  # fmt: skip
@@ -68,9 +70,11 @@ def serve(
         bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or on one here.")
     ] = False,
     replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
+    gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, a replica on each; needs onnxruntime-gpu.")] = False,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from turia.engine.translator import Translator, packaged_models
+    from turia.runtime.session import CPU, GPU
     from turia.server.capacity import TOGETHER, measured_streams
     from turia.server.limits import Limits
     from turia.server.serve import Options, data_folder
@@ -81,7 +85,8 @@ def serve(
     if ray and store is None:
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
     names = tuple(model or packaged_models() or ["de-en"])
-    loaded = [Translator.load(name, streams=streams or TOGETHER) for name in names]
+    providers = GPU if gpu else CPU
+    loaded = [Translator.load(name, providers=providers, streams=streams or TOGETHER) for name in names]
     if streams is None:
         streams = measured_streams(loaded)
         print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
@@ -91,7 +96,10 @@ def serve(
 
         del loaded
         origins = tuple(origin or ())
-        serve_on_ray(Deployed(store, names, streams, most=replicas, key_file=key_file, origins=origins), host, port)
+        deployed = Deployed(
+            store, names, streams, most=replicas, gpus=1.0 if gpu else 0.0, key_file=key_file, origins=origins
+        )
+        serve_on_ray(deployed, host, port)
         return
     limits = Limits(streams=streams, streams_a_key=streams)
     options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)

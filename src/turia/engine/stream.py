@@ -244,8 +244,15 @@ class Stream:
         """A stream that goes on where `state` was taken; `segmenter` is a new one of the same kind."""
         if state.get("version") != STATE_VERSION:
             raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
-        if state["model"] != model.name:
-            raise InputError(f"stream state of model {state['model']!r}, but this model is {model.name!r}")
+        if state.get("model") != model.name:
+            raise InputError(f"stream state of model {state.get('model')!r}, but this model is {model.name!r}")
+        try:
+            return cls._restored(model, segmenter, state)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"stream state is damaged: {type(error).__name__} {error}") from error
+
+    @classmethod
+    def _restored(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
         segmenter.restore(state["segmenter"])
         stream = cls(model, segmenter, Settings(**state["settings"]))
         pending = state["pending_settings"]

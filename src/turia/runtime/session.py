@@ -31,6 +31,8 @@ Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 CPU = ("CPUExecutionProvider",)
+GPU = ("CUDAExecutionProvider", *CPU)
+"""Needs `onnxruntime-gpu` in place of `onnxruntime`."""
 _ROOM = 64
 """Buffers grow by so many columns. Free columns cost a little in each attention, growing costs a copy."""
 

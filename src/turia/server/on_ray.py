@@ -31,7 +31,7 @@ from ray.serve.config import AutoscalingConfig, AutoscalingContext, AutoscalingP
 from ray.serve.exceptions import RayServeException
 
 from turia.errors import InputError
-from turia.runtime.session import CPU
+from turia.runtime.session import CPU, GPU
 from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
 from turia.server.limits import Limits
@@ -47,11 +47,11 @@ SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0",
     "RAY_agent_register_timeout_ms": "120000",
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
 }
 """Environment of Ray: it tells nobody, a proxy hands connections to all replicas, not first to those of its own node,
-and a node on a busy machine has two minutes to start. On a cluster, `ray start` must have it."""
-GPU = ("CUDAExecutionProvider", *CPU)
-"""For ONNX Runtime, which needs its package for GPUs then."""
+and on a busy machine a node has two minutes to start and a proxy one (Ray kills it after five seconds otherwise). On a
+cluster, `ray start` must have it."""
 HEALTH_SECONDS = 2.0
 UNASKED_SECONDS = 3 * HEALTH_SECONDS
 """A replica that was not asked for its health for so long is to go."""
