@@ -1,4 +1,4 @@
-"""What many machines cost: python -m benchmarks.scaling --model FOLDER [--seconds 20] [--most 64] [store one held]
+"""What many machines cost: python -m benchmarks.scaling --model FOLDER [--seconds 20] [--least 1] [--most 200] [store one held]
 
 `store`: advances a second of one Redis (`appendfsync always`), bytes that an advance sends, memory of a journal.
 `one`: the way of a word of one stream to its acknowledgement and back, with plain `turia serve` (SQLite; Redis) and on
@@ -150,10 +150,10 @@ def report_word(name: str, url: str, words: list[str], seconds: float) -> None:
         )
 
 
-def report_held(store: str, model: str, words: list[str], seconds: float, most: int) -> None:
+def report_held(store: str, model: str, words: list[str], seconds: float, least: int, most: int) -> None:
     for replicas in (1, 2):
         with on_ray(store, model, replicas, most) as url:
-            best, streams = 0, replicas
+            best, streams = 0, max(replicas, least)
             while streams <= most:
                 share = asyncio.run(share_in_time(url, words, streams, seconds))
                 print(f"{replicas} replicas, {streams} streams: {share:.1%} within 500 ms", flush=True)
@@ -204,7 +204,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What many machines cost.")
     parser.add_argument("--model", required=True)
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--most", type=int, default=64)
+    parser.add_argument("--least", type=int, default=1, help="streams to begin with")
+    parser.add_argument("--most", type=int, default=200, help="streams to end with at the latest")
     parser.add_argument("parts", nargs="*", default=["store", "one", "held"])
     options = parser.parse_args()
     model, words = str(Path(options.model).absolute()), SAMPLE.read_text(encoding="utf-8").split()
@@ -214,7 +215,7 @@ def main() -> None:
         if "one" in options.parts:
             report_one(redis.url, model, words, options.seconds)
         if "held" in options.parts:
-            report_held(redis.url, model, words, options.seconds, options.most)
+            report_held(redis.url, model, words, options.seconds, options.least, options.most)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
-STEPS = 24
+STEPS = 18
 
 
 def short(folder: Path) -> Recipe:
@@ -262,4 +262,4 @@ def test_checkpoints_are_pruned_but_for_the_best(undisturbed: Path) -> None:
     run = RunFolder(undisturbed)
     best = run.best()
     assert best is not None
-    assert run.steps() == sorted({15, 20, 24, int(best.name.removeprefix("step-"))})
+    assert run.steps() == sorted({10, 15, 18, int(best.name.removeprefix("step-"))})
