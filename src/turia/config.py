@@ -145,6 +145,8 @@ class Training:
     """Single sentences begin up to so many positions further on, as they would behind a history."""
     start_from: Path | None = None
     """A run whose weights are the start (fine-tuning)."""
+    match_pieces: bool = False
+    """It may have other subwords: embeddings are taken over by the spelling of pieces."""
     threads: Positive | None = None
     keep: Natural = 5
     """Newest checkpoints kept, for averaging. The last one and the best one stay in any case."""
@@ -160,6 +162,8 @@ class Training:
                 raise ConfigError("windows_from is a share of the planned length: set steps or hours")
         if self.batch_tokens_start is not None and self.batch_growth_steps == 0:
             raise ConfigError("batch_tokens_start is set, but batches never grow: set batch_growth_steps")
+        if self.match_pieces and self.start_from is None:
+            raise ConfigError("match_pieces is set, but there is no run to match: set start_from")
         if self.k_range is not None and self.k_range[0] > self.k_range[1]:
             raise ConfigError(f"k_range is {list(self.k_range)}, expected the smaller k first")
 

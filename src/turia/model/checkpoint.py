@@ -94,7 +94,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def load_weights(model: Transformer, folder: Path) -> None:
     """Fills `model` from a checkpoint of the same shape."""
-    _fill(model, load_tensors(folder / WEIGHTS), folder)
+    fill_model(model, load_tensors(folder / WEIGHTS), folder)
 
 
 def load_model(folder: Path, dropout: float = 0.0) -> Transformer:
@@ -113,11 +113,12 @@ def average_model(folders: Iterable[Path]) -> Transformer:
     for folder in folders:
         for name, tensor in load_tensors(folder / WEIGHTS).items():
             total[name] = total[name] + tensor.double() if name in total else tensor.double()
-    _fill(model, {name: (tensor / len(folders)).float() for name, tensor in total.items()}, folders[0])
+    fill_model(model, {name: (tensor / len(folders)).float() for name, tensor in total.items()}, folders[0])
     return model
 
 
-def _fill(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
+def fill_model(model: Transformer, tensors: dict[str, Tensor], folder: Path) -> None:
+    """Loads `tensors`, which came from `folder`, if they are what the model has."""
     expected = model.state_dict()
     for name in expected.keys() | tensors.keys():
         wanted = tuple(expected[name].shape) if name in expected else None

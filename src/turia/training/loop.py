@@ -37,6 +37,7 @@ from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
 from turia.training.run import Progress, RunFolder
 from turia.training.shifts import draw_shifts
+from turia.training.transfer import take_over
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0
@@ -273,12 +274,17 @@ class Trainer:
         self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
 
     def _start_from(self, other: RunFolder) -> None:
-        """Fine-tuning: the weights of another run, whose pieces must be ours."""
+        """Fine-tuning: the weights of another run, whose pieces must be ours, or are matched to ours."""
         weights = other.best() or other.newest()
+        if self.training.match_pieces:
+            share = take_over(self.model, weights, self.subwords, other.path)
+            self.report(f"starts from {weights}, with {share:.0%} of the pieces")
+            return
         for mine, theirs in zip(self.subwords, load_subwords(other.path), strict=True):
             if mine.model != theirs.model:
                 raise ConfigError(
-                    f"{other.path} was trained with other subwords; set subwords.reuse to it and prepare again"
+                    f"{other.path} was trained with other subwords; set subwords.reuse to it and prepare again, "
+                    "or training.match_pieces"
                 )
         load_weights(self.model, weights)
         self.report(f"starts from {weights}")

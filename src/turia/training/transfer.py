@@ -1,0 +1,56 @@
+"""Weights of one run in the vocabulary of another: a row of an embedding goes by the spelling of its piece.
+
+So a direction starts from the opposite one. Its layers know what translating is, and most of its pieces were pieces
+there, some in another case: German is heard in lower case and written with capitals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from turia.corpus.shards import load_subwords
+from turia.model.checkpoint import WEIGHTS, fill_model, load_tensors
+from turia.model.transformer import Transformer
+from turia.text.subwords import Subwords
+
+TABLES = ("source_embedding.weight", "target_embedding.weight", "logits_bias")
+"""What has a row for each piece."""
+
+
+def matches(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Rows of mine and of theirs that belong together: pieces spelt alike, or else alike but for case."""
+    exact = {piece: row for row, piece in enumerate(theirs)}
+    # Of several spellings the first: ids go by frequency.
+    folded = {piece.lower(): row for row, piece in reversed(list(enumerate(theirs)))}
+    for row, piece in enumerate(mine):
+        found = exact.get(piece, folded.get(piece.lower()))
+        if found is not None:
+            yield row, found
+
+
+def take_over(model: Transformer, checkpoint: Path, subwords: tuple[Subwords, Subwords], run: Path) -> float:
+    """Fills `model`, which has `subwords`, from a checkpoint of `run`, which has its own; gives the share of target
+    pieces found there. Rows of the others stay as they are."""
+    tensors, fresh = load_tensors(checkpoint / WEIGHTS), model.state_dict()
+    sides = dict(zip(("source", "target"), zip(subwords, load_subwords(run), strict=True), strict=True))
+    share = 0.0
+    for name in TABLES:
+        if name not in fresh or name not in tensors:
+            continue
+        mine, theirs = sides["source" if name.startswith("source") else "target"]
+        pairs = list(matches(mine.pieces, theirs.pieces))
+        tensors[name] = _with_rows(fresh[name], tensors[name], pairs)
+        share = len(pairs) / len(mine.pieces)
+    fill_model(model, tensors, checkpoint)
+    return share
+
+
+def _with_rows(own: Tensor, other: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    rows, found = torch.tensor(pairs).T
+    result = own.detach().clone()
+    result[rows] = other[found].to(result)
+    return result
