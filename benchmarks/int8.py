@@ -7,12 +7,14 @@
 Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows
 in the sentence and in its history: BLEU moves up and down by that. So the difference comes with a test of chance
 (approximate randomisation over sentences: the probability of so large a difference between two equal systems), and with
-the share of sentences that both write word for word.
+the share of sentences that both write word for word. Exit code 1 if int8 loses more than 0.3 BLEU and chance does not
+explain it (p < 0.05).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from itertools import islice, product
 from pathlib import Path
 
@@ -25,10 +27,11 @@ from turia.engine.stream import Stream
 from turia.engine.translator import Translator
 from turia.interop.sweep import Job, translate_all
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.trace import Write
+from turia.stream.trace import words_by_sentence
 
 TOGETHER = 8
 SAMPLES = 2000
+MOST_LOSS, CHANCE = 0.3, 0.05
 
 
 def dev_documents(path: Path, translator: Translator, sentences: int) -> list[Document]:
@@ -60,15 +63,11 @@ def translate(translator: Translator, documents: list[Document], k: int, history
     )
     translations = []
     for document, trace in zip(documents, traces, strict=True):
-        words: list[list[str]] = [[] for _ in document.source]
-        for record in trace.records:
-            if isinstance(record, Write):
-                words[record.sentence].append(record.word)
-        translations += [" ".join(sentence) for sentence in words]
+        translations += [" ".join(words) for words in words_by_sentence(trace.records, len(document.source))]
     return translations
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("exports", nargs=2, help="model folders: float32, then int8")
     parser.add_argument("--dev", type=Path, required=True, help="document, source and target parted by tabs; .xz too")
@@ -82,20 +81,25 @@ def main() -> None:
         parser.error(f"expected a float32 export and an int8 one, found {' and '.join(found)}")
     documents = dev_documents(options.dev, translators[0], options.sentences)
     references = [target for document in documents for target in document.target]
+    too_much = False
     for history, k in product(options.history, options.k):
         wide, narrow = (translate(translator, documents, k, history) for translator in translators)
         test = PairedTest([("float32", wide), ("int8", narrow)], {"BLEU": BLEU()}, [references], n_samples=SAMPLES)
         signatures, scores = test()
         before, after = (result for result in scores["BLEU"] if isinstance(result, Result))
+        loss, chance = before.score - after.score, after.p_value
+        assert chance is not None
+        too_much |= loss > MOST_LOSS and chance < CHANCE
         same = sum(one == other for one, other in zip(wide, narrow, strict=True)) / len(wide)
         print(
             f"k {k}, history {history}, {len(references)} sentences: "
             f"float32 {before.score:.2f}, int8 {after.score:.2f}, "
-            f"loss {before.score - after.score:+.2f} (p {after.p_value:.2f}), {same:.0%} of sentences the same",
+            f"loss {loss:+.2f} (p {chance:.2f}), {same:.0%} of sentences the same",
             flush=True,
         )
     print(signatures["BLEU"].format())
+    return int(too_much)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

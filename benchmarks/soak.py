@@ -12,7 +12,7 @@ may grow: the last tenth may have 5 % more memory than the second, and a state i
 and window can be. Time is printed and not judged: it is the machine's too. Exit code 1 if something grew.
 
 Normalisation and subwords remember words, up to a bound (65,536 each), which random words reach and speech does not. So
-that many are shown to them first: what they take would hide what must not grow, or look like it.
+as many are shown to them first as fill both: what they take would hide what must not grow, or look like it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from turia.stream.trace import Note, Record
 from turia.text.normalise import normalise_word
 
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
-REMEMBERED = 60_000
+REMEMBERED = 90_000
+"""Random words, of which more than 65,536 are different, also when normalised."""
 MOST_MEMORY = 1.05
 """Of what the second tenth had."""
 MOST_STATE = 100_000
@@ -65,7 +66,7 @@ def noise(seed: int) -> Iterator[str]:
 
 
 def fill_what_is_remembered(stream: Stream) -> None:
-    """Almost to the bound, so that it is reached in the first tenths."""
+    """To the bound, so that nothing is added to it on the way."""
     for given in islice(noise(0), REMEMBERED):
         if normal := normalise_word(given):
             stream.model.source_subwords.encode_word(normal)

@@ -83,6 +83,15 @@ def test_restored_anywhere_it_goes_on_with_the_same_words(translator: Translator
         assert before + run(translator.restore(state, GivenSegmenter(LENGTHS, 1)), WORDS[stop:]) == expected
 
 
+def test_a_restored_stream_has_the_limit_of_its_sentences(translator: Translator) -> None:
+    stream = translator.stream(k=2, punctuation=True, max_words=5)
+    expected = run(translator.stream(k=2, punctuation=True, max_words=5), WORDS)
+    before = [record for word in WORDS[:3] for record in stream.push(word)]
+    restored = translator.restore(json.loads(json.dumps(stream.state())))
+    assert restored.segmenter.max_words == 5
+    assert before + run(restored, WORDS[3:]) == expected
+
+
 def test_together_streams_get_the_words_that_they_get_alone(translator: Translator) -> None:
     def begin(number: int) -> Stream:
         return translator.stream(k=1 + number % 3, segmenter=GivenSegmenter([*LENGTHS[number % 4 :], 99]))

@@ -33,6 +33,16 @@ def test_speech_is_whole_sentences_of_spoken_words() -> None:
     assert said != speech(subwords(), 500, seed=2)
 
 
+def test_three_words_in_ten_have_two_pieces_on_either_side() -> None:
+    said = speech(subwords(), 3000)
+    counts = [len(subwords().encode_word(word)) for word in said.words]
+    assert set(counts) == {1, 2}
+    assert counts.count(2) / len(counts) == pytest.approx(0.3, abs=0.03)
+    _, backend, _ = translate(Settings(k=3), 1.0, words=300)
+    written = sum(call.rows for call in backend.calls if call.kind == "decoder step")
+    assert written / 300 == pytest.approx(1.3, abs=0.1)
+
+
 def translate(settings: Settings, gamma: float, words: int = 140) -> tuple[list[Record], ScriptedBackend, list[int]]:
     model = replace(fake_model(Chaos()), gamma=gamma)
     said = speech(subwords(), words)

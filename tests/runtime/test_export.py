@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime.models import config_of, save_subwords, tiny_shape
-from turia.errors import InputError, ModelError
+from turia.errors import InputError, ModelError, ResourceError
 from turia.runtime.export import write_folder
 from turia.runtime.folder import STREAMS, load_folder
 from turia.runtime.session import EncodeRequest, Runtime
@@ -63,6 +63,35 @@ def test_other_folders_are_left_alone(tmp_path: Path, subword_folder: Path) -> N
     with pytest.raises(InputError, match="holidays is there and is no model folder; choose another place"):
         write_folder(holidays, config_of(SHAPE), WEIGHTS, "card", subword_folder)
     assert names(holidays) == {"config.json"}
+
+
+def test_neighbours_are_left_alone(tmp_path: Path, subword_folder: Path) -> None:
+    for name in ("model.old", "model.partial"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "precious.txt").write_text("mine", encoding="utf-8")
+    for precision in ("float32", "int8"):
+        write_folder(tmp_path / "model", config_of(SHAPE, precision), WEIGHTS, "card", subword_folder)
+    assert names(tmp_path) == {"model", "model.old", "model.partial", "subwords"}
+    assert names(tmp_path / "model.old") == names(tmp_path / "model.partial") == {"precious.txt"}
+
+
+def test_a_folder_that_cannot_be_replaced_stays(
+    tmp_path: Path, subword_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "one", subword_folder)
+    rename = Path.rename
+
+    def refuse_the_new_one(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise OSError(13, "Permission denied")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_the_new_one)
+    with pytest.raises(ResourceError, match="could not be written: Permission denied"):
+        write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "two", subword_folder)
+    assert load_folder(folder).config.precision == "float32"
+    assert names(tmp_path) == {"model", "subwords"}
 
 
 def test_a_failed_export_leaves_the_last_one(tmp_path: Path, subword_folder: Path) -> None:

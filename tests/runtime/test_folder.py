@@ -148,7 +148,7 @@ def test_subwords_of_another_model(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"encoder_layers": 3}, {"decoder_layers": 1}, {"heads": 8}, {"width": 128}],
+    [{"encoder_layers": 3}, {"decoder_layers": 1}, {"heads": 8}, {"width": 128}, {"max_positions": 4096}],
     ids=lambda change: str(change),
 )
 def test_graphs_of_another_shape(folder: Path, change: dict[str, int]) -> None:

@@ -67,6 +67,18 @@ def test_graphs_for_many_streams_are_there_before_anybody_comes(
     assert len(translators["de-en"].model.backend.encode([EncodeRequest(None, one, one)] * 5)) == 5
 
 
+def test_two_models_of_one_direction_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
+    from turia.runtime.random_model import write_random_folder
+
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        write_random_folder(tmp_path / name, "tiny", "int8", ("de", "en"), vocabulary=500)
+    chosen = [option for name in ("one", "other") for option in ("--model", str(tmp_path / name))]
+    assert main(["serve", *chosen, "--streams", "5"]) == 2
+    assert capsys.readouterr().err == "error: --model: one model a direction, but these are de-en, de-en\n"
+
+
 def test_sessions_are_kept_in_the_users_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert data_folder() == tmp_path / "turia"

@@ -21,6 +21,7 @@ from turia.stream.trace import (
     parse_trace,
     record_line,
     trace_lines,
+    words_by_sentence,
 )
 
 HEADER = '{"type":"stream","version":1,"k":4}'
@@ -173,3 +174,18 @@ def test_delays_of_a_trace_never_decrease_nor_pass_the_words_read(trace: Trace) 
     assert trace.delays() == sorted(trace.delays())
     assert max(trace.delays(), default=0) <= trace.source_words()
     assert len(trace.words()) == len(trace.delays())
+
+
+def test_words_go_to_the_sentence_that_was_given_also_after_a_cut() -> None:
+    """A sentence that was too long for the model is two in the trace."""
+    records = [
+        Write("a", 0, 1, 0, "policy"),
+        SentenceEnd(0, 3, 1, "forced"),
+        Write("b", 1, 4, 1, "catch-up"),
+        SentenceEnd(1, 1, 1, "given"),
+        SentenceEnd(2, 1, 0, "given"),
+        Write("c", 2, 6, 3, "flush"),
+        SentenceEnd(3, 1, 1, "end"),
+        End(6, 3),
+    ]
+    assert words_by_sentence(records, 3) == [["a", "b"], [], ["c"]]

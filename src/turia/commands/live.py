@@ -87,6 +87,9 @@ def serve(
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
     loaded = [Translator.load(name, providers=providers, streams=streams or TOGETHER) for name in names]
+    directions = [translator.model.name for translator in loaded]
+    if len(set(directions)) < len(directions):
+        raise InputError(f"--model: one model a direction, but these are {', '.join(directions)}")
     if streams is None:
         streams = measured_streams(loaded)
         print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")

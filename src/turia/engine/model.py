@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -47,6 +49,12 @@ class Model:
     """Whether a window of the source begins with a symbol."""
     normalises: bool = True
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
+
+    @cached_property
+    def pieces(self) -> str:
+        """Tells vocabularies apart: the numbers of one mean nothing in another."""
+        both = self.source_subwords.model + self.target_subwords.model
+        return hashlib.sha256(both).hexdigest()[:16]
 
 
 def make_model(

@@ -106,7 +106,7 @@ class Writer:
 
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
-        if self._decoded is None and self.target.ids and not self._recomputes():
+        if self._encoded is None and self.target.ids:
             yield from self._replay()
         memory = yield from self._encode()
         now = memory.length
@@ -134,7 +134,7 @@ class Writer:
         """In a restored stream: the very calls that wrote what is written, each with what had been read by then.
 
         One pass over all of it would give the same states but for the last bit, and other ones where the sentence's end
-        became known late.
+        became known late. Where the decoder recomputes, those of the encoder are enough.
         """
         fed: list[int] = []
         position = 0
@@ -144,7 +144,8 @@ class Writer:
                 now = self.row_limits[position]
                 if self._encoded is None or self._encoded.length < now:
                     self._encoded = yield from self._encode_window(self._window_at(now))
-                self._decoded, _ = yield from self._feed(self._encoded, fed, now)
+                if not self._recomputes():
+                    self._decoded, _ = yield from self._feed(self._encoded, fed, now)
                 fed, position = self.target.ids[: position + count], position + count
 
     def _window_at(self, positions: int) -> Window:

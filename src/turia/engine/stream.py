@@ -96,7 +96,9 @@ class Stream:
         records: list[Record] = []
         for part in word.split():
             self.read += 1
-            for visible in self.segmenter.push(part):
+            # A longer one would be looked at, and kept in the state, for as long as the segmenter has use for it.
+            shown = part if len(part) <= LONGEST_INPUT else part[:LONGEST_INPUT] + part[-1]
+            for visible in self.segmenter.push(shown):
                 yield from self._take(visible, records)
         return records
 
@@ -202,7 +204,7 @@ class Stream:
         pieces = self.model.source_subwords.encode_word(normal) if normal else ()
         if len(word) > LONGEST_INPUT or len(pieces) > PIECES_A_WORD:
             self.replaced += 1
-            records.append(Note("long-word", self.sentence, f"a word of {len(word)} letters was cut for the model"))
+            records.append(Note("long-word", self.sentence, "a very long word was cut for the model"))
             # Its end stays, so that it ends as every word does.
             pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
         elif any(map(_is_no_text, word)):
@@ -226,6 +228,7 @@ class Stream:
         return {
             "version": STATE_VERSION,
             "model": self.model.name,
+            "pieces": self.model.pieces,
             "settings": asdict(self.settings),
             "pending_settings": None if self._pending_settings is None else asdict(self._pending_settings),
             "counts": {name: getattr(self, name) for name in _COUNTS},
@@ -246,10 +249,15 @@ class Stream:
             raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
         if state.get("model") != model.name:
             raise InputError(f"stream state of model {state.get('model')!r}, but this model is {model.name!r}")
+        # Newer weights with the same pieces may go on.
+        if state.get("pieces") != model.pieces:
+            raise InputError(f"stream state of another {model.name!r}, which had other pieces")
         try:
-            return cls._restored(model, segmenter, state)
-        except (KeyError, TypeError) as error:
+            stream = cls._restored(model, segmenter, state)
+            stream._check_restored()
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise InputError(f"stream state is damaged: {type(error).__name__} {error}") from error
+        return stream
 
     @classmethod
     def _restored(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
@@ -270,6 +278,21 @@ class Stream:
             row_limits=list(state["row_limits"]),
         )
         return stream
+
+    def _check_restored(self) -> None:
+        """What would otherwise fail at a later word, or never."""
+        writer, subwords = self._writer, (self.model.source_subwords, self.model.target_subwords)
+        sides = zip(subwords, (self._history.source, self._history.target), (writer.source, writer.target), strict=True)
+        sentences = [(known, sentence) for known, past, current in sides for sentence in (*past, current)]
+        good = {
+            "pieces of words": all(sum(sentence.pieces) == len(sentence.ids) for _, sentence in sentences),
+            "known pieces": all(0 <= piece < len(known) for known, sentence in sentences for piece in sentence.ids),
+            "a limit for each piece": len(writer.row_limits) == len(writer.target.ids),
+            "the words of the pieces": len(self._words) == writer.target.words,
+            "counts": all(isinstance(getattr(self, name), int) for name in _COUNTS),
+        }
+        if not all(good.values()):
+            raise ValueError(f"expected {', '.join(what for what, is_so in good.items() if not is_so)}")
 
 
 def _is_no_text(letter: str) -> bool:

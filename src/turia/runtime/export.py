@@ -1,13 +1,14 @@
 """Writes a model folder from weights: the graphs, what goes with them, and their sums. docs/model-folder.md shows it.
 
-A folder is written under another name and renamed when complete. One that is there already is replaced if it is a model
-folder, and left alone if it is anything else.
+A folder is written under another name, which nobody else has, and renamed when complete. One that is there already is
+replaced if it is a model folder, and left alone if it is anything else.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,11 +27,12 @@ def write_folder(
     found = {name: values.shape for name, values in weights.items()}
     assert found == weight_shapes(config.shape), "weights of another shape"
     _check_free(folder)
-    partial, old = (folder.with_name(folder.name + ending) for ending in (".partial", ".old"))
-    for leftover in (partial, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    scratch: Path | None = None
     try:
-        partial.mkdir(parents=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        partial, old = scratch / "new", scratch / "old"
+        partial.mkdir()
         for source in [*_subword_files(config, subwords), *_segmenter_files(config, segmenter)]:
             shutil.copyfile(source, partial / source.name)
         save_graphs(config.shape, graph_tensors(config.shape, weights, config.precision), config.precision, partial)
@@ -39,14 +41,24 @@ def write_folder(
         write_sums(partial)
         # Vocabularies of another model are found here, before an older export is given up.
         load_folder(partial)
-        if folder.exists():
-            folder.rename(old)
-        partial.rename(folder)
+        _put_in_place(partial, folder, old)
     except OSError as error:
         raise ResourceError(f"{folder}: could not be written: {error.strerror}") from error
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _put_in_place(partial: Path, folder: Path, old: Path) -> None:
+    """The new folder where the old one was, or the old one again."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        partial.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
 
 
 def _check_free(folder: Path) -> None:

@@ -95,12 +95,16 @@ class Columns:
         columns._filled = end
         return columns
 
-    def _copy(self, length: int, end: int) -> Columns:
+    def zeros(self, length: int) -> Columns:
+        """As many layers and heads, `length` columns of zeros."""
         tensors, heads, _, size = self._array.shape
+        return Columns(np.zeros((tensors, heads, -(-length // _ROOM) * _ROOM, size), dtype=np.float32), length)
+
+    def _copy(self, length: int, end: int) -> Columns:
         # Zeros: a free column has no weight in an attention, but no weight times not-a-number is not-a-number.
-        array = np.zeros((tensors, heads, -(-end // _ROOM) * _ROOM, size), dtype=np.float32)
-        array[:, :, :length] = self._array[:, :, :length]
-        return Columns(array, length)
+        columns = self.zeros(end)
+        columns._array[:, :, :length] = self._array[:, :, :length]
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,12 +211,17 @@ class Runtime:
         return state
 
     def _check(self, folder: ModelFolder) -> None:
-        """Runs the largest ids once, so that graphs of another shape are found out now and not mid-stream."""
+        """Runs the largest ids and the last position, so that graphs of another shape are found out now and not
+        mid-stream. Those for several streams come from the same weights and are loaded when they are needed."""
         shape = folder.config.shape
         one = np.ones(1, dtype=np.int64)
         try:
             state = self.encode([EncodeRequest(None, one * (shape.source_vocabulary - 1), one)])[0]
             _, logits = self.decode([DecodeRequest(None, state, one * (shape.target_vocabulary - 1), one)])[0]
+            length = shape.max_positions - 1
+            kept, memory = self._begin_encoding.zeros(length), self._begin_decoding.zeros(length)
+            state = self.encode([EncodeRequest(Encoded(length, kept, memory), one, one)])[0]
+            self.decode([DecodeRequest(Decoded(length, memory), state, one, one)])
         except InputError:
             raise
         except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
@@ -256,11 +265,17 @@ def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.
     options.log_severity_level = 4
     try:
         # The fused operator sums number by number: five times slower than addition and norm.
-        return onnxruntime.InferenceSession(
-            path, options, providers=list(providers), disabled_optimizers=["SkipLayerNormFusion"]
+        session = onnxruntime.InferenceSession(
+            path, options, providers=list(providers), disabled_optimizers=["SkipLayerNormFusion"], enable_fallback=0
         )
     except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
         raise ModelError(f"{path}: cannot be loaded: {_first_line(error)}") from error
+    if session.get_providers()[0] != providers[0]:
+        # Its libraries or its device are missing, and ONNX Runtime would go on without a word.
+        raise InputError(
+            f"{providers[0]} cannot be used on this machine; ONNX Runtime has no device or no driver for it"
+        )
+    return session
 
 
 def _first_line(error: Exception) -> str:

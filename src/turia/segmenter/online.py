@@ -109,7 +109,7 @@ class Segmenter(ABC):
 
     def state(self) -> State:
         """All that `restore` needs to go on from here."""
-        common = {"kind": str(self.reason), "window": self.window}
+        common = {"kind": str(self.reason), "window": self.window, "max_words": self.max_words}
         return common | {"pending": list(self._pending), "open_words": self._open_words} | self._own_state()
 
     def restore(self, state: State) -> None:

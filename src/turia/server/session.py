@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from turia.engine.model import Model, Steps
 from turia.engine.stream import Stream
-from turia.errors import ModelError
+from turia.errors import InputError, ModelError
 from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words, dumps
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write, record_line
 
@@ -103,7 +103,7 @@ class Session:
         except ModelError:
             raise ProtocolError("model", "this model has no segmenter; ask for punctuation") from None
         session = cls(translators, stream, k, punctuation, Counts(), 0.0)
-        return session, session._settings_event()
+        return session, session.settings_event()
 
     @classmethod
     def restore(cls, translators: Translators, text: str) -> Session:
@@ -111,7 +111,10 @@ class Session:
         state = json.loads(text)
         if state["version"] != STATE_VERSION or state["stream"]["model"] not in translators:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
-        stream = translators[state["stream"]["model"]].restore(state["stream"])
+        try:
+            stream = translators[state["stream"]["model"]].restore(state["stream"])
+        except InputError as error:
+            raise ProtocolError("model", f"the session cannot go on here: {error}") from error
         session = cls(translators, stream, state["k"], state["punctuation"], Counts(**state["before"]), state["ms"])
         session._at = state.get("at")  # not in sessions of earlier releases
         return session
@@ -155,7 +158,7 @@ class Session:
                         records = yield from self.stream.flush_steps()
                         self._add(events, records[:-1], clock)
                         self._turn(model)
-                    events.append(self._settings_event(self._now(clock)))
+                    events.append(self.settings_event(self._now(clock)))
         return events
 
     def _turn(self, model: str) -> None:
@@ -194,7 +197,8 @@ class Session:
         event = {"type": "source", "word": word, "index": self._before.read + self.stream.read, "ms": self._now(clock)}
         return dumps(event if at is None else event | {"at": at})
 
-    def _settings_event(self, ms: float = 0.0) -> str:
+    def settings_event(self, ms: float = 0.0) -> str:
+        """The settings as they were chosen last."""
         settings = self.stream.settings
         return dumps(
             {"type": "settings", "model": self.model.name, "k": self.k, "gamma": settings.gamma, "ms": ms}

@@ -90,6 +90,20 @@ class End:
 
 
 Record = Write | SentenceEnd | Note | End
+
+
+def words_by_sentence(records: Iterable[Record], sentences: int) -> list[list[str]]:
+    """The words written for each of so many given sentences, also where the engine cut one that was too long."""
+    translations: list[list[str]] = [[] for _ in range(sentences)]
+    given = 0
+    for record in records:
+        if isinstance(record, Write):
+            translations[given].append(record.word)
+        elif isinstance(record, SentenceEnd) and record.reason != "forced":
+            given += 1
+    return translations
+
+
 _TYPES: dict[str, type[Record]] = {"write": Write, "sentence": SentenceEnd, "note": Note, "end": End}
 _NAMES = {record_type: name for name, record_type in _TYPES.items()}
 

@@ -15,7 +15,7 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.model.transformer import Transformer
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.trace import Write
+from turia.stream.trace import words_by_sentence
 from turia.text.layout import Sentence
 from turia.text.subwords import Subwords
 from turia.training.backend import TorchBackend
@@ -56,11 +56,7 @@ def translate(model: Model, document: Sequence[Sequence[str]], k: int, history: 
     segmenter = GivenSegmenter([len(words) for words in document])
     stream = Stream(model, segmenter, Settings(k=k, gamma=model.gamma, history=history))
     records = [record for words in document for word in words for record in stream.push(word)] + stream.flush()
-    translations: list[list[str]] = [[] for _ in document]
-    for record in records:
-        if isinstance(record, Write):
-            translations[record.sentence].append(record.word)
-    return translations
+    return words_by_sentence(records, len(document))
 
 
 def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) -> float:
