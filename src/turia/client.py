@@ -7,7 +7,8 @@
             ...
 
 Words are kept until the server has acknowledged them. When the connection is lost, the client comes back, sends what
-was not acknowledged, and asks for the events that it has not got: none is lost, none comes twice.
+was not acknowledged, and asks for the events that it has not got: none is lost, none comes twice. A server whose store
+has gone back (a power cut, a restored backup) cannot go on where the client is: that is an error.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from turia.errors import InputError, ResourceError
 
 PROTOCOL = 1
 WORDS_A_MESSAGE = 100
+LETTERS_A_WORD = 200
 UNACKNOWLEDGED = 500
 """Inputs sent ahead of the server; fewer than it allows."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
@@ -40,6 +42,10 @@ Event = dict[str, Any]
 
 class BusyError(ResourceError):
     """The server is at its capacity, or stopping; come back later."""
+
+
+class LostError(ResourceError):
+    """The server has lost something of the session that it had told of or acknowledged."""
 
 
 class Follower:
@@ -51,6 +57,9 @@ class Follower:
         """How often the client has connected."""
         self._secret: str | None = None
         self._have = 0
+        self._newest: Event | None = None
+        """The event with the number `_have`."""
+        self._told_to_wait = 0.0
         self._events: asyncio.Queue[Event | Exception] = asyncio.Queue()
         self._socket: ClientConnection | None = None
         self._running: asyncio.Task[None] | None = None
@@ -91,12 +100,12 @@ class Follower:
         """Connects, again and again, until the session has ended or the server refuses for good."""
         wait = FIRST_WAIT
         while True:
-            have = self._have
+            have, self._told_to_wait = self._have, 0.0
             try:
                 if await self._converse():
                     return
-            except InputError as error:
-                self._events.put_nowait(error)
+            except (InputError, LostError) as error:
+                self._failed(error)
                 return
             except (OSError, WebSocketException, BusyError):
                 # The server or the network is away: both come back.
@@ -104,7 +113,7 @@ class Follower:
             finally:
                 self._socket = None
             wait = FIRST_WAIT if self._have > have else min(LONGEST_WAIT, 2 * wait)
-            await asyncio.sleep(wait)
+            await asyncio.sleep(max(wait, self._told_to_wait))
 
     async def _converse(self) -> bool:
         """One connection; True when the session has ended."""
@@ -119,7 +128,7 @@ class Follower:
                     case "hello":
                         self.connections += 1
                         self._socket = socket
-                        await self._welcomed(message["last_input"])
+                        await self._welcomed(message["last_input"], message["last_event"])
                     case "events":
                         if self._take(message):
                             return True
@@ -131,25 +140,33 @@ class Follower:
                     case "error" if not message["retry"]:
                         raise InputError(f"the server refuses: {message['message']} ({message['code']})")
                     case "going-away":
-                        await asyncio.sleep(min(1.0, message["retry_after"]))
+                        # What it still has to tell comes first.
+                        self._told_to_wait = message["retry_after"]
         return False
 
     def _take(self, message: dict[str, Any]) -> bool:
         """New events; True if the last of the session is among them."""
         for seq, event in enumerate(message["events"], start=message["seq"]):
+            # Another server may be a little behind, and tells some again; but they are the same.
+            if seq == self._have and event != self._newest:
+                raise LostError(f"event {seq} is another than before: the server has lost events of this session")
             # Numbers leave some out where a session is older than what the server keeps of it.
             if seq > self._have:
-                self._have = seq
+                self._have, self._newest = seq, event
                 self._events.put_nowait(event)
                 if event["type"] == "end":
                     return True
         return False
 
+    def _failed(self, error: Exception) -> None:
+        """There is no going on."""
+        self._events.put_nowait(error)
+
     async def _rest(self) -> None:
         """Waits for a reason to come back, after having been sent off for silence."""
 
-    async def _welcomed(self, inputs: int) -> None:
-        """The server has stored inputs up to `inputs`."""
+    async def _welcomed(self, inputs: int, events: int) -> None:
+        """The server has stored inputs up to `inputs`, and their events, up to `events`."""
 
     def _acknowledged(self, seq: int) -> None:
         """The server has stored inputs up to `seq`."""
@@ -172,6 +189,7 @@ class Speaker(Follower):
         self._added = asyncio.Event()
         self._sent = 0
         self._sending = asyncio.Lock()
+        self._failure: Exception | None = None
 
     async def __aenter__(self) -> Speaker:
         begun = await asyncio.to_thread(_post, f"{self.url}/api/sessions", self._key, self._chosen)
@@ -182,10 +200,10 @@ class Speaker(Follower):
     async def say(self, *words: str, at: float | None = None) -> None:
         """Source words, in order; `at` is when they were over, in milliseconds of the speaker's own clock.
 
-        Waits while too many are on their way.
+        Waits while too many are on their way. A word of more than 200 letters goes as several.
         """
         times = {} if at is None else {"times": [at]}
-        for word in " ".join(words).split():
+        for word in _words(" ".join(words)):
             await self._add({"type": "words", "words": [word]} | times)
         await self._send()
 
@@ -206,10 +224,13 @@ class Speaker(Follower):
         await self._send()
 
     async def _add(self, message: dict[str, Any]) -> None:
-        if len(self._unacknowledged) >= UNACKNOWLEDGED:
-            await self._send()
+        while self._failure is None and len(self._unacknowledged) >= UNACKNOWLEDGED:
+            # Cleared first: the acknowledgement may come while this is being sent.
             self._room.clear()
+            await self._send()
             await self._room.wait()
+        if self._failure is not None:
+            raise self._failure
         self._unacknowledged.append((self._next, message))
         self._next += 1
         self._added.set()
@@ -217,12 +238,13 @@ class Speaker(Follower):
     async def _send(self) -> None:
         """Sends what this connection has not sent. If it breaks, the next one sends it again."""
         async with self._sending:
-            if self._socket is None:
+            socket = self._socket
+            if socket is None:
                 return
             new = [item for item in self._unacknowledged if item[0] > self._sent]
             with suppress(OSError, WebSocketException):
                 for text in _messages(new):
-                    await self._socket.send(text)
+                    await socket.send(text)
             self._sent = max(self._sent, new[-1][0] if new else 0)
 
     async def _rest(self) -> None:
@@ -231,7 +253,18 @@ class Speaker(Follower):
         if not self._unacknowledged:
             await self._added.wait()
 
-    async def _welcomed(self, inputs: int) -> None:
+    def _failed(self, error: Exception) -> None:
+        super()._failed(error)
+        self._failure = error
+        self._room.set()
+
+    async def _welcomed(self, inputs: int, events: int) -> None:
+        oldest = self._unacknowledged[0][0] if self._unacknowledged else self._next
+        if inputs + 1 < oldest:
+            raise LostError(f"the server has lost inputs {inputs + 1} to {oldest - 1}; begin a new session")
+        # Only where a speaker is, a server must be up to date: to viewers it may be a little behind.
+        if events < self._have:
+            raise LostError(f"the server has lost events {events + 1} to {self._have}; begin a new session")
         self._acknowledged(inputs)
         self._sent = inputs
         await self._send()
@@ -241,6 +274,14 @@ class Speaker(Follower):
             self._unacknowledged.popleft()
         if len(self._unacknowledged) < UNACKNOWLEDGED:
             self._room.set()
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words as the server takes them: no white space in them, at most 200 letters, no half characters."""
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    for word in whole.split():
+        for begin in range(0, len(word), LETTERS_A_WORD):
+            yield word[begin : begin + LETTERS_A_WORD]
 
 
 def _messages(items: list[tuple[int, dict[str, Any]]]) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.server.backups import going_back, say_two_words
 from tests.server.servers import FakeServer
 from turia.interop.subtitles import parse
 
@@ -17,7 +19,7 @@ CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     pytest.skip("needs Debian's chromium, which is not here", allow_module_level=True)
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect  # noqa: E402
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect  # noqa: E402
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -117,6 +119,38 @@ def test_typed_words_are_translated_and_stay(page: Page, complaints: list[str]) 
     assert complaints == []
 
 
+def test_the_first_words_are_finished(page: Page, complaints: list[str]) -> None:
+    page.locator("#typed").fill("ka")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#target .word")).to_have_count(1)
+    assert complaints == []
+
+
+def test_a_file_of_one_word_is_finished(page: Page, complaints: list[str]) -> None:
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"ka"})
+    expect(page.locator("#target .word")).to_have_count(1)
+    assert complaints == []
+
+
+def test_what_is_said_and_chosen_while_a_session_begins_keeps_its_order(page: Page, complaints: list[str]) -> None:
+    held: list[Route] = []
+    page.route("**/api/sessions", lambda route: held.append(route))
+    with page.expect_request("**/api/sessions"):
+        type_words(page, "ka le")
+        page.get_by_role("button", name="Send").click()
+    page.locator("#k").fill("1")
+    type_words(page, "mi ")
+    page.locator("#model").select_option("en-de")
+    type_words(page, "no ")
+    held[0].continue_()
+    expect(page.locator("#target .word")).to_have_count(4)
+    assert words(page, "source") == ["ka", "le", "mi", "no"]
+    # The first sentence ends with the pause, the second with the change.
+    assert page.locator("#target p").all_inner_texts() == ["ka le", "mi", "no"]
+    expect(page.locator("#target-title")).to_have_text("German")
+    assert complaints == []
+
+
 def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str]) -> None:
     type_words(page, "ka le. ")
     expect(page.locator("#target .word")).to_have_count(2)
@@ -197,6 +231,7 @@ window.tell = (message) => {
   sockets.at(-1).dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) }));
 };
 window.welcome = () => tell({ type: "hello", last_input: 0, ms: 0, limits: { unacknowledged: 3 } });
+window.spoken = (letters) => [...letters].map((letter) => ({ type: "words", words: [letter] }));
 window.until = async (met) => { while (!met()) await new Promise((done) => setTimeout(done)); };
 window.connected = async (states) => {
   const { Connection } = await import("/static/connection.js");
@@ -222,7 +257,7 @@ def test_a_page_that_nobody_uses_rests_until_somebody_does(page: Page) -> None:
       sockets[0].dispatchEvent(new Event("close"));
       await new Promise((done) => setTimeout(done, 600));
       const resting = sockets.length;
-      connection.say(["ka"]);
+      connection.send(...spoken("k"));
       await until(() => sockets.length === 2);
       welcome();
       return [states, resting, sockets.map((socket) => socket.sent.map((message) => message.type))];
@@ -236,8 +271,8 @@ def test_a_page_sends_no_more_than_the_server_takes(page: Page) -> None:
     page.evaluate(f"() => {{ {FAKE_SOCKETS} }}")
     sent = page.evaluate("""async () => {
       const connection = await connected([]);
-      connection.say(["a", "b", "c", "d", "e", "f"]);
-      connection.say(["g"]);
+      connection.send(...spoken("abcdef"));
+      connection.send(...spoken("g"));
       tell({ type: "ack", seq: 2 });
       tell({ type: "ack", seq: 5 });
       return sockets[0].sent.map((message) => [message.seq, message.words.join("")]);
@@ -335,6 +370,60 @@ def test_words_that_were_not_acknowledged_outlive_the_page(browser: Browser, tmp
         expect(opened.locator("#target .word")).to_have_count(6)
         assert words(opened, "source") == ["ka", "le", "mi.", "no", "pu.", "ra."]
         opened.context.close()
+
+
+def test_a_ticket_that_is_not_taken_costs_another(page: Page, complaints: list[str]) -> None:
+    dead = {"status": 201, "json": {"ticket": "used", "role": "speaker", "seconds": 30}}
+    page.route("**/tickets", lambda route: route.fulfill(**dead), times=1)
+    type_words(page, "ka. ")
+    expect(page.locator("#target .word")).to_have_count(1)
+    expect(page.locator("#status")).to_have_text("Live")
+    assert complaints == []
+
+
+def test_a_store_that_went_back_is_told(browser: Browser, tmp_path: Path) -> None:
+    with FakeServer(tmp_path) as server:
+        context = browser.new_context()
+        speaker, viewer = context.new_page(), context.new_page()
+        speaker.goto(server.url)
+        expect(speaker.locator("#model option")).to_have_count(2)
+        type_words(speaker, "ka. ")
+        expect(speaker.locator("#target .word")).to_have_count(1)
+        viewer.goto(server.url + str(speaker.locator("#watch-link").get_attribute("href")))
+        with going_back(server, tmp_path):
+            type_words(speaker, "le mi. ")
+            expect(speaker.locator("#target .word")).to_have_count(3)
+            expect(viewer.locator("#target .word")).to_have_count(3)
+            kept = json.loads(speaker.evaluate("sessionStorage.getItem('turia-session')"))
+        expect(speaker.locator("#status")).to_have_text("The server has lost inputs 2 to 3")
+        expect(speaker.get_by_role("button", name="New session")).to_be_visible()
+        # To a viewer it might be a server that is a little behind, until it tells something else under a known number.
+        expect(viewer.locator("#status")).to_have_text("Live")
+        say_two_words(server, kept["session"], kept["secret"])
+        expect(viewer.locator("#status")).to_have_text("The server has lost what is shown here")
+        assert words(viewer, "target") == ["ka", "le", "mi"]
+        context.close()
+
+
+def test_a_browser_that_keeps_nothing_shows_everything(
+    browser: Browser, server: FakeServer, complaints: list[str]
+) -> None:
+    context = browser.new_context()
+    context.add_init_script("""
+      for (const name of ["localStorage", "sessionStorage"]) {
+        Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
+      }
+    """)
+    page = context.new_page()
+    watch_console(page, complaints)
+    page.goto(server.url)
+    type_words(page, "ka le. ")
+    expect(page.locator("#target .word")).to_have_count(2)
+    page.get_by_role("button", name="Finish").click()
+    expect(page.get_by_role("button", name="New session")).to_be_visible()
+    expect(page.locator("#status")).to_have_text("Finished")
+    assert complaints == []
+    context.close()
 
 
 def test_files_can_be_saved_and_parse(page: Page, tmp_path: Path, complaints: list[str]) -> None:

@@ -1,15 +1,23 @@
-"""What the client takes for a refusal, and what for servers that are away behind a proxy."""
+"""What the client takes for a refusal, what for servers that are away, and how it comes back to them."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from turia.client import BusyError, Speaker
+from benchmarks.server_faults import check, collect
+from tests.server.backups import going_back, say_two_words
+from tests.server.servers import FakeServer
+from turia import client
+from turia.client import UNACKNOWLEDGED, BusyError, Follower, LostError, Speaker
 from turia.errors import InputError
 
 
@@ -61,3 +69,113 @@ def test_only_a_server_of_ours_refuses_for_good(front: Front, code: int, text: s
 
     with pytest.raises(error, match=str(code)):
         asyncio.run(begin())
+
+
+def test_words_become_such_as_the_server_takes(server: FakeServer) -> None:
+    async def speak() -> list[str]:
+        async with Speaker(server.url, k=1) as speaker:
+            await speaker.say("x" * 401, "a\ud83d", "\ud83d\ude00\x1cb\x85", at=5.0)
+            await speaker.end()
+            return [event["word"] for event in await collect(speaker) if event["type"] == "source"]
+
+    said = asyncio.run(speak())
+    assert said == ["x" * 200, "x" * 200, "x", "a\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}", "b"]
+
+
+def test_an_acknowledgement_while_sending_lets_the_next_word_go() -> None:
+    class Socket:
+        """Whatever is sent is acknowledged before `send` is done."""
+
+        async def send(self, text: str) -> None:
+            speaker._acknowledged(UNACKNOWLEDGED)
+
+    async def fill() -> int:
+        for _ in range(UNACKNOWLEDGED):
+            await speaker._add({"type": "pause"})
+        speaker._socket = Socket()  # type: ignore[assignment]
+        async with asyncio.timeout(30):
+            await speaker._add({"type": "end"})
+        return len(speaker._unacknowledged)
+
+    speaker = Speaker("http://127.0.0.1:1")
+    assert asyncio.run(fill()) == 1
+
+
+def test_a_ticket_that_is_not_taken_costs_another(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    post, dead = client._post, ["never issued"]
+
+    def first_ticket_is_dead(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
+        answer = post(url, bearer, body)
+        return answer | {"ticket": dead.pop()} if dead and url.endswith("/tickets") else answer
+
+    async def speak() -> None:
+        async with Speaker(server.url, k=2) as speaker:
+            await speaker.say("ka", "le.")
+            await speaker.end()
+            check(await collect(speaker), ["ka", "le."])
+
+    monkeypatch.setattr(client, "_post", first_ticket_is_dead)
+    asyncio.run(speak())
+    assert dead == []
+
+
+def test_a_server_that_stops_is_left_alone_for_as_long_as_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    post, asked = client._post, []
+
+    def note_the_time(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
+        asked.append(time.monotonic())
+        return post(url, bearer, body)
+
+    async def speak() -> float:
+        async with Speaker(server.url, k=2) as speaker:
+            await speaker.say("ka", "le.")
+            while not speaker.connected:
+                await asyncio.sleep(0.02)
+            asked.clear()
+            told = time.monotonic()
+            await asyncio.to_thread(server.kill, signal.SIGTERM)
+            while not asked:
+                await asyncio.sleep(0.02)
+            return asked[0] - told
+
+    monkeypatch.setattr(client, "_post", note_the_time)
+    with FakeServer(tmp_path, limits={"retry_after": 3.0}) as server:
+        assert asyncio.run(speak()) >= 3.0
+
+
+def test_a_store_that_went_back_is_told(tmp_path: Path) -> None:
+    async def speak() -> None:
+        async with Speaker(server.url, k=1) as speaker, Follower(server.url, speaker.session) as follower:
+            await speaker.say("ka.")
+            await heard(speaker, 1)
+            await heard(follower, 1)
+            back = going_back(server, tmp_path)
+            await asyncio.to_thread(back.__enter__)
+            await speaker.say("le", "mi.")
+            await heard(speaker, 2)
+            await heard(follower, 2)
+            while speaker._unacknowledged:
+                await asyncio.sleep(0.02)
+            await asyncio.to_thread(back.__exit__, None, None, None)
+            with pytest.raises(LostError, match="lost inputs 2 to 3"):
+                await collect(speaker)
+            with pytest.raises(LostError, match="lost inputs 2 to 3"):
+                await speaker.say("no")
+            # To a viewer it might be a server that is a little behind, until it tells another event of a known number.
+            assert speaker._secret is not None
+            await asyncio.to_thread(say_two_words, server, speaker.session, speaker._secret)
+            with pytest.raises(LostError, match="another than before"):
+                await collect(follower)
+
+    with FakeServer(tmp_path) as server:
+        asyncio.run(speak())
+
+
+async def heard(follower: Follower, words: int) -> None:
+    """Takes events until so many words, and the sentence after them, have been translated."""
+    async for event in follower.events():
+        words -= event["type"] == "write"
+        if event["type"] == "sentence" and words == 0:
+            return

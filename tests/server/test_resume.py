@@ -75,6 +75,6 @@ def test_a_server_told_to_stop_finishes_what_it_took(tmp_path: Path) -> None:
             await speaker.end()
             check(await collect(speaker), words)
 
-    with FakeServer(tmp_path) as server:
+    with FakeServer(tmp_path, limits={"retry_after": 0.1}) as server:
         asyncio.run(talk_while_it_stops())
         assert server.faults() == []

@@ -45,6 +45,7 @@ export class Connection {
     this.secret = secret;
     this.on = on;
     this.have = 0;
+    this.newest = null;
     this.next = kept.next;
     this.waiting = kept.waiting;
     this.sent = 0;
@@ -57,15 +58,12 @@ export class Connection {
     this.connect();
   }
 
-  say(words) {
-    for (const word of words) this.add({ type: "words", words: [word] });
-    this.on.kept();
-    this.wake();
-    this.flush();
-  }
-
-  send(message) {
-    this.add(message);
+  // Inputs, in order; words go one by one.
+  send(...messages) {
+    for (const message of messages) {
+      this.waiting.push({ seq: this.next, message });
+      this.next += 1;
+    }
     this.on.kept();
     this.wake();
     this.flush();
@@ -91,11 +89,6 @@ export class Connection {
 
   get pending() {
     return { next: this.next, waiting: this.waiting };
-  }
-
-  add(message) {
-    this.waiting.push({ seq: this.next, message });
-    this.next += 1;
   }
 
   flush() {
@@ -152,7 +145,12 @@ export class Connection {
 
   take(socket, message) {
     switch (message.type) {
-      case "hello":
+      case "hello": {
+        const lost = this.secret && this.lost(message);
+        if (lost) {
+          this.refuse(socket, `The server has lost ${lost}`);
+          break;
+        }
         this.wait = FIRST_WAIT;
         this.warned = false;
         socket.welcomed = true;
@@ -164,6 +162,7 @@ export class Connection {
         this.on.status("live", "Live");
         this.flush();
         break;
+      }
       case "ack":
         this.acknowledged(message.seq);
         this.calm();
@@ -173,7 +172,7 @@ export class Connection {
         this.calm();
         break;
       case "events":
-        this.takeEvents(message);
+        this.takeEvents(socket, message);
         break;
       case "warning":
         this.warned = true;
@@ -193,8 +192,29 @@ export class Connection {
     }
   }
 
-  takeEvents(message) {
+  // What a speaker's server should have and has not, after a power cut or from a backup: then there is no going on. To
+  // viewers a server may be a little behind.
+  lost({ last_input: inputs, last_event: events }) {
+    const oldest = this.waiting[0]?.seq ?? this.next;
+    if (inputs + 1 < oldest) return `inputs ${inputs + 1} to ${oldest - 1}`;
+    return events < this.have ? `events ${events + 1} to ${this.have}` : "";
+  }
+
+  refuse(socket, text) {
+    socket.refused = true;
+    this.on.status("error", text);
+    socket.close();
+  }
+
+  takeEvents(socket, message) {
+    if (socket.refused) return;
+    const known = message.events[this.have - message.seq];
+    if (known && JSON.stringify(known) !== this.newest) {
+      this.refuse(socket, "The server has lost what is shown here");
+      return;
+    }
     const fresh = message.events.slice(Math.max(0, this.have + 1 - message.seq));
+    if (fresh.length) this.newest = JSON.stringify(fresh.at(-1));
     this.have = Math.max(this.have, message.seq + message.events.length - 1);
     this.ended = fresh.some((event) => event.type === "end") || this.ended;
     this.on.events(fresh);

@@ -48,6 +48,22 @@ function store(name, value) {
   }
 }
 
+function load(name) {
+  try {
+    return sessionStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+function forget(name) {
+  try {
+    sessionStorage.removeItem(name);
+  } catch {
+    // There was nothing.
+  }
+}
+
 function show(events) {
   captions.apply(events);
   for (const event of events) {
@@ -67,7 +83,7 @@ function showState(state, text) {
   over = true;
   find("sources").inert = true;
   silence();
-  sessionStorage.removeItem(KEPT);
+  forget(KEPT);
   find("finish").textContent = "New session";
 }
 
@@ -75,7 +91,7 @@ async function begin(punctuated) {
   const model = find("model").value;
   const punctuation = punctuated || !segmenting.has(model);
   const chosen = { model: model || null, k: Number(find("k").value), punctuation };
-  let key = sessionStorage.getItem(KEY);
+  let key = load(KEY);
   for (;;) {
     try {
       return await beginSession(chosen, key);
@@ -99,23 +115,30 @@ function askForKey(question) {
   });
 }
 
-// The first words begin the session; those that come meanwhile wait for it.
-async function say(words, punctuation = false) {
+// What is said or chosen while the session begins waits for it.
+function send(...messages) {
   if (over) return;
-  if (connection) {
-    connection.say(words);
+  if (connection) connection.send(...messages);
+  else if (beginning) queued.push(...messages);
+}
+
+// The first words begin the session.
+async function say(words, punctuation = false) {
+  const inputs = words.map((word) => ({ type: "words", words: [word] }));
+  if (over || connection || beginning) {
+    send(...inputs);
     return;
   }
-  queued.push(...words);
-  if (beginning) return;
+  queued = inputs;
   beginning = begin(punctuation);
   try {
     const begun = await beginning;
     attach(begun.session, begun.secret);
-    connection.say(queued);
+    connection.send(...queued);
   } catch (error) {
     // What was typed is not lost with the attempt.
-    if (!player && !microphone) find("typed").value = [...queued, find("typed").value].join(" ");
+    const typed = queued.flatMap((input) => input.words ?? []);
+    if (!player && !microphone) find("typed").value = [...typed, find("typed").value].join(" ");
     silence();
     showStatus("error", error instanceof Refused ? error.message : "The server does not answer");
   } finally {
@@ -125,7 +148,7 @@ async function say(words, punctuation = false) {
 }
 
 function pause() {
-  connection?.send({ type: "pause" });
+  send({ type: "pause" });
 }
 
 // --- sources ----------------------------------------------------------------------------------------------------
@@ -283,9 +306,9 @@ function setUpShare() {
 
 function setUpControls() {
   find("k").addEventListener("input", showK);
-  find("k").addEventListener("change", () => connection?.send({ type: "settings", k: Number(find("k").value) }));
+  find("k").addEventListener("change", () => send({ type: "settings", k: Number(find("k").value) }));
   find("model").addEventListener("change", () => {
-    connection?.send({ type: "settings", model: find("model").value });
+    send({ type: "settings", model: find("model").value });
     showExample();
     if (!microphone) return;
     // The recogniser listens for another language now.
@@ -319,7 +342,7 @@ async function setUp() {
     if (model.segmenter) segmenting.add(model.name);
   }
   showExample();
-  const left = JSON.parse(sessionStorage.getItem(KEPT));
+  const left = JSON.parse(load(KEPT));
   if (left) attach(left.session, left.secret, left.kept);
 }
 
