@@ -1,4 +1,4 @@
-"""What many machines cost: python -m benchmarks.scaling --model FOLDER [--seconds 20] [--least 1] [--most 200] [store one held]
+"""What many machines cost: python -m benchmarks.scaling --model MODEL [--seconds 20] [--least 1] [--most 200] [PART]
 
 `store`: advances a second of one Redis (`appendfsync always`), bytes that an advance sends, memory of a journal.
 `one`: the way of a word of one stream to its acknowledgement and back, with plain `turia serve` (SQLite; Redis) and on
@@ -27,7 +27,7 @@ from benchmarks.server_load import SAMPLE, SHARE, Delays, ready, serving, speak
 from tests.server.redises import RedisServer
 from tests.server.servers import free_port
 from turia.client import Speaker
-from turia.engine.translator import Translator
+from turia.engine.translator import Translator, find_model
 from turia.server.capacity import WORDS_A_SECOND
 from turia.server.on_ray import Deployed, application, begin_ray
 from turia.server.redis_store import RedisStore
@@ -200,6 +200,11 @@ def report_store(url: str, model: str) -> None:
     store.close()
 
 
+def model_folder(model: str) -> str:
+    """The folder of a model's name or path, as processes with another working directory find it."""
+    return str(find_model(model).absolute())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="What many machines cost.")
     parser.add_argument("--model", required=True)
@@ -208,7 +213,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=200, help="streams to end with at the latest")
     parser.add_argument("parts", nargs="*", default=["store", "one", "held"])
     options = parser.parse_args()
-    model, words = str(Path(options.model).absolute()), SAMPLE.read_text(encoding="utf-8").split()
+    model, words = model_folder(options.model), SAMPLE.read_text(encoding="utf-8").split()
     with tempfile.TemporaryDirectory() as folder, RedisServer(Path(folder)) as redis:
         if "store" in options.parts:
             report_store(redis.url, model)

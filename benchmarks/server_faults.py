@@ -19,8 +19,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -200,47 +200,77 @@ def viewers(server: FakeServer, count: int) -> str:
 # --- a reader of one byte a second ------------------------------------------------------------------------------------
 
 
+@asynccontextmanager
+async def _reading_slowly(server: FakeServer, session: str) -> AsyncIterator[None]:
+    """Somebody follows the session, and takes a byte a second."""
+    raw = await asyncio.to_thread(_open_slowly, server, session)
+    reading = asyncio.create_task(_read_slowly(raw))
+    yield
+    reading.cancel()
+    raw.close()
+
+
+def _open_slowly(server: FakeServer, session: str) -> socket.socket:
+    _, ticket = server.post(f"/api/sessions/{session}/tickets")
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    raw.connect(("127.0.0.1", server.port))
+    nonce = base64.b64encode(os.urandom(16)).decode()
+    lines = ["GET /socket HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Upgrade: websocket", "Connection: Upgrade"]
+    lines += [f"Sec-WebSocket-Key: {nonce}", "Sec-WebSocket-Version: 13", "", ""]
+    raw.sendall("\r\n".join(lines).encode())
+    while not raw.recv(4096).endswith(b"\r\n\r\n"):
+        pass
+    hello = json.dumps({"type": "hello", "protocol": 1, "ticket": ticket["ticket"]}).encode()
+    # A masked text frame whose mask is zero.
+    raw.sendall(bytes([0x81, 0x80 | 126]) + len(hello).to_bytes(2, "big") + bytes(4) + hello)
+    return raw
+
+
+async def _read_slowly(raw: socket.socket) -> None:
+    raw.setblocking(False)
+    while True:
+        with suppress(BlockingIOError):
+            raw.recv(1)
+        await asyncio.sleep(1)
+
+
 def slow_reader(server: FakeServer, words: int) -> str:
     """Needs a server with a short `stall`: full buffers are noticed by time alone."""
 
-    def open_slowly(session: str) -> socket.socket:
-        _, ticket = server.post(f"/api/sessions/{session}/tickets")
-        raw = socket.socket()
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        raw.connect(("127.0.0.1", server.port))
-        nonce = base64.b64encode(os.urandom(16)).decode()
-        lines = ["GET /socket HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Upgrade: websocket", "Connection: Upgrade"]
-        lines += [f"Sec-WebSocket-Key: {nonce}", "Sec-WebSocket-Version: 13", "", ""]
-        raw.sendall("\r\n".join(lines).encode())
-        while not raw.recv(4096).endswith(b"\r\n\r\n"):
-            pass
-        hello = json.dumps({"type": "hello", "protocol": 1, "ticket": ticket["ticket"]}).encode()
-        # A masked text frame whose mask is zero.
-        raw.sendall(bytes([0x81, 0x80 | 126]) + len(hello).to_bytes(2, "big") + bytes(4) + hello)
-        return raw
-
-    async def read_slowly(raw: socket.socket) -> None:
-        raw.setblocking(False)
-        while True:
-            with suppress(BlockingIOError):
-                raw.recv(1)
-            await asyncio.sleep(1)
-
     async def run() -> None:
         said = speech(words, seed=5)
-        async with Speaker(server.url, k=2) as speaker:
-            raw = await asyncio.to_thread(open_slowly, speaker.session)
-            reading = asyncio.create_task(read_slowly(raw))
+        async with Speaker(server.url, k=2) as speaker, _reading_slowly(server, speaker.session):
             await speaker.say(*said)
             await speaker.end()
             check(await collect(speaker), said)
-            while not re.search(r'turia_refusals_total\{code="slow"\} [1-9]', server.get("/metrics")[1]):
+            while not await asyncio.to_thread(_was_cut, server):
                 await asyncio.sleep(0.1)
-            reading.cancel()
-            raw.close()
 
     asyncio.run(run())
-    return f"a reader of 1 byte/s was cut; {words} words were not held up"
+    return f"a reader of 1 byte/s was cut; all {words} words of the speaker are there"
+
+
+def stuck_reader(server: FakeServer, words: int) -> str:
+    """Needs a server whose `stall` never comes: all that the speaker gets, he gets beside the reader."""
+
+    async def run() -> None:
+        said = speech(words, seed=5)
+        async with Speaker(server.url, k=2) as speaker, _reading_slowly(server, speaker.session):
+            while "turia_viewers 1.0" not in (await asyncio.to_thread(server.get, "/metrics"))[1]:
+                await asyncio.sleep(0.05)
+            await speaker.say(*said)
+            await speaker.end()
+            check(await collect(speaker), said)
+            assert "turia_viewers 1.0" in (await asyncio.to_thread(server.get, "/metrics"))[1]
+            assert not await asyncio.to_thread(_was_cut, server)
+
+    asyncio.run(run())
+    return f"{words} words were acknowledged and translated while a reader of 1 byte/s was stuck, and there"
+
+
+def _was_cut(server: FakeServer) -> bool:
+    return re.search(r'turia_refusals_total\{code="slow"\} [1-9]', server.get("/metrics")[1]) is not None
 
 
 # --- fuzz -------------------------------------------------------------------------------------------------------------
@@ -391,6 +421,7 @@ SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
     "kills": (kills, 100, {}),
     "viewers": (viewers, 500, {}),
     "slow-reader": (slow_reader, 4000, {"stall": 1.0, "words_a_second": 1000, "burst": 5000}),
+    "stuck-reader": (stuck_reader, 4000, {"stall": 3600.0, "words_a_second": 1000, "burst": 5000}),
     "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_a_second": 1e6, "burst": 1e6}),
     "idle": (idle, 1000, {}),
 }

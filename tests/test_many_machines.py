@@ -127,6 +127,9 @@ def test_an_error_of_the_work_is_raised_where_it_was_asked_for(nodes: Nodes) -> 
 
 
 def test_the_cluster_is_ready_and_serves_the_page(running: Served) -> None:
+    from turia.server.on_ray import proxies_at
+
+    assert proxies_at() == ("127.0.0.1", int(running.url.rpartition(":")[2]))
     status, text = running.get("/readyz")
     assert (status, '"capacity":16' in text) == (200, True)
     assert "<title>" in running.get("/")[1]

@@ -1,7 +1,7 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
-OPTIONS is JSON: port, data, perhaps store (a Redis) and hold (a file that stops the models while it is there), and
-whatever limits are to be other than usual.
+OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
+there), and whatever limits are to be other than usual.
 """
 
 from __future__ import annotations
@@ -20,5 +20,6 @@ if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     limits = Limits(**given.get("limits", {}))
     key_file = Path(given["key_file"]) if "key_file" in given else None
-    options = Options("127.0.0.1", given["port"], Path(given["data"]), limits, key_file, store=given.get("store"))
+    origins = tuple(given.get("origins", ()))
+    options = Options("127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"))
     serve(fake_translators(Path(given["hold"]) if "hold" in given else None), options)

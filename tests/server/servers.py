@@ -97,6 +97,18 @@ class FakeServer:
         status, text = self._ask(asked)
         return status, json.loads(text)
 
+    def headers(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str]]:
+        """Status and headers of an answer, with names in small letters."""
+        asked = urllib.request.Request(self.url + path, method=method, headers=headers)
+        if method == "POST":
+            asked.data = b"{}"
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                return answer.status, {name.lower(): value for name, value in answer.headers.items()}
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, {name.lower(): value for name, value in error.headers.items()}
+
     def _ask(self, asked: urllib.request.Request) -> tuple[int, str]:
         try:
             with urllib.request.urlopen(asked, timeout=30) as answer:

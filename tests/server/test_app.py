@@ -129,7 +129,16 @@ def test_the_newest_connection_of_a_speaker_has_the_word(server: FakeServer) -> 
 def test_a_ticket_is_used_once(server: FakeServer) -> None:
     with begin(server) as (begun, _), open_socket(server) as second:
         send(second, type="hello", protocol=1, ticket=begun["ticket"])
-        assert receive(second, "error")["code"] == "ticket"
+        refusal = receive(second, "error")
+        # Whoever slept between the two asks for another.
+        assert (refusal["code"], refusal["retry"]) == ("ticket", True)
+
+
+def test_a_client_of_another_protocol_need_not_come_back(server: FakeServer) -> None:
+    with open_socket(server) as socket:
+        send(socket, type="hello", protocol=2, ticket="x")
+        refusal = receive(socket, "error")
+        assert (refusal["code"], refusal["retry"]) == ("protocol", False)
 
 
 def test_secrets_and_names_must_be_right(server: FakeServer) -> None:
@@ -159,6 +168,28 @@ def test_pages_of_other_origins_are_kept_out(server: FakeServer) -> None:
     with pytest.raises(InvalidStatus) as refused, open_socket(server, Origin="http://evil.example"):
         pass
     assert refused.value.response.status_code == 403
+
+
+def test_pages_of_a_site_that_is_let_in_get_the_headers_that_browsers_want(tmp_path: Path) -> None:
+    site = "https://captions.example"
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    with FakeServer(tmp_path, origins=[site]) as server:
+        status, headers = server.headers("/api/sessions", "OPTIONS", Origin=site, **asks)
+        assert (status, headers["access-control-allow-origin"]) == (200, site)
+        assert {"GET", "POST"} == set(headers["access-control-allow-methods"].split(", "))
+        assert {"Authorization", "Content-Type"} <= set(headers["access-control-allow-headers"].split(", "))
+        assert "access-control-allow-credentials" not in headers
+        for method, path, wanted in [("POST", "/api/sessions", 201), ("GET", "/api/info", 200), ("GET", "/none", 404)]:
+            status, headers = server.headers(path, method, Origin=site, **{"Content-Type": "application/json"})
+            assert (status, headers["access-control-allow-origin"]) == (wanted, site)
+            assert headers["access-control-expose-headers"] == "Retry-After"
+        with open_socket(server, Origin=site):
+            pass
+        for origin in ("https://evil.example", "https://captions.example.evil.example", "null"):
+            for method, more in (("OPTIONS", asks), ("POST", {}), ("GET", {})):
+                status, headers = server.headers("/api/sessions", method, Origin=origin, **more)
+                assert status == 403
+                assert not [name for name in headers if name.startswith("access-control")]
 
 
 def test_a_message_that_is_too_large_ends_the_connection(server: FakeServer) -> None:
@@ -247,7 +278,8 @@ def test_limits_of_a_speaker(tmp_path: Path) -> None:
             refusal = receive(silent, "error")
             assert (refusal["code"], refusal["retry"]) == ("idle", True)
         with open_socket(server) as mute:
-            assert receive(mute, "error")["code"] == "hello"
+            refusal = receive(mute, "error")
+            assert (refusal["code"], refusal["retry"]) == ("hello", True)
 
 
 def test_keys(tmp_path: Path) -> None:

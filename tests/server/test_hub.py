@@ -33,7 +33,7 @@ class SlowStore(RedisStore):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.asked = self.claimed = 0
+        self.asked = self.claimed = self.reads = 0
         self.may_ask, self.may_answer = threading.Event(), threading.Event()
         self.may_ask.set()
         self.may_answer.set()
@@ -45,6 +45,10 @@ class SlowStore(RedisStore):
         self.claimed += 1
         assert self.may_answer.wait(60)
         return found
+
+    def events(self, session: str, after: int, most: int) -> tuple[int, list[str]]:
+        self.reads += 1
+        return super().events(session, after, most)
 
 
 class SilentCluster(RedisCluster):
@@ -63,10 +67,10 @@ class SilentCluster(RedisCluster):
 class Server:
     """As much of a server as knows of sessions and of other servers."""
 
-    def __init__(self, redis_server: RedisServer) -> None:
+    def __init__(self, redis_server: RedisServer, limits: Limits | None = None) -> None:
         self.store = SlowStore(redis_server.url)
         self.cluster = SilentCluster(self.store.client)
-        self.hub = Hub(fake_translators(), self.store, Limits(), Metrics(), self.cluster)
+        self.hub = Hub(fake_translators(), self.store, limits or Limits(), Metrics(), self.cluster)
         self.shared = Shared(self.hub, self.cluster)
 
     async def __aenter__(self) -> Server:
@@ -78,8 +82,8 @@ class Server:
         await self.shared.leave()
         await self.hub.stop()
 
-    async def begin(self) -> str:
-        session, _ = await self.hub.create("owner", "de-en", 2, True)
+    async def begin(self, owner: str = "owner") -> str:
+        session, _ = await self.hub.create(owner, "de-en", 2, True)
         return session
 
     async def find(self, session: str) -> Live:
@@ -92,7 +96,7 @@ class Server:
         return await self.hub.join(live, "speaker", await self.hub.next_turn(live.saved.id))
 
     def streams(self) -> int:
-        return self.hub.member("").streams
+        return self.hub.member().streams
 
 
 class Unsegmented(FakeTranslator):
@@ -232,6 +236,80 @@ def test_a_session_that_goes_on_elsewhere_holds_no_place_here(redis_server: Redi
             assert (here.streams(), there.streams()) == (0, 1)
 
     asyncio.run(move())
+
+
+def test_sessions_whose_speaker_has_not_come_yet_are_counted(redis_server: RedisServer) -> None:
+    async def fill(owners: list[str], limits: Limits) -> list[str]:
+        """What becomes of each, all at once and faster than anybody announces anything."""
+        async with Server(redis_server, limits) as here:
+            asked = await asyncio.gather(*(here.begin(owner) for owner in owners), return_exceptions=True)
+            assert len(redis_server_keys(here)) == sum(isinstance(one, str) for one in asked)
+            return sorted(one.code if isinstance(one, RefusedError) else type(one).__name__ for one in asked)
+
+    limits = Limits(streams=2, streams_a_key=1)
+    assert asyncio.run(fill(["owner"] * 40, limits)) == ["key-capacity"] * 39 + ["str"]
+    redis_server.clear()
+    owners = [str(number) for number in range(40)]
+    assert asyncio.run(fill(owners, limits)) == ["capacity"] * 38 + ["str"] * 2
+
+
+def redis_server_keys(server: Server) -> list[str]:
+    return list(server.store.client.keys("turia:*:session"))
+
+
+def test_a_speaker_who_does_not_come_loses_the_place(redis_server: RedisServer) -> None:
+    async def wait() -> None:
+        async with Server(redis_server, Limits(streams=1, grace=0.2)) as here:
+            await here.begin()
+            with pytest.raises(RefusedError):
+                await here.begin()
+            while here.streams():
+                await asyncio.sleep(0.05)
+            assert await here.begin()
+
+    asyncio.run(wait())
+
+
+def test_a_session_that_was_begun_here_is_let_go_when_its_speaker_comes_elsewhere(redis_server: RedisServer) -> None:
+    async def cross() -> None:
+        limits = Limits(streams=1)
+        async with Server(redis_server, limits) as here, Server(redis_server, limits) as there:
+            one, other = await here.begin(), await there.begin()
+            # Each is kept a place where nobody comes: that keeps nobody out.
+            await there.join(await there.find(one))
+            await here.join(await here.find(other))
+            for server in (here, there):
+                await server.shared.follow(with_own=True)
+                assert server.streams() == 1
+                await server.shared.announce()
+            with pytest.raises(RefusedError, match="all 2 streams"):
+                await here.begin()
+            # But a place that somebody has is not given away for it.
+            third = await here.find(one)
+            with pytest.raises(RefusedError, match="all 1 streams"):
+                await here.join(third)
+
+    asyncio.run(cross())
+
+
+def test_without_news_nothing_but_the_standing_is_read(redis_server: RedisServer) -> None:
+    async def watch() -> None:
+        async with Server(redis_server) as here, Server(redis_server) as there:
+            session = await here.begin()
+            live, seen = await here.find(session), await there.find(session)
+            await here.join(live)
+            await there.hub.join(seen, "viewer")
+            for _ in range(4):
+                await there.shared.follow(with_own=True)
+            assert there.store.reads == 0
+            here.hub.take(live, [Word(1, "ka.")])
+            while live.inputs < 1:
+                await asyncio.sleep(0.01)
+            for _ in range(4):
+                await there.shared.follow(with_own=True)
+            assert (there.store.reads, seen.inputs, seen.events) == (1, 1, live.events)
+
+    asyncio.run(watch())
 
 
 def test_where_no_server_is_ready_nobody_is_told_that_all_are_full(redis_server: RedisServer) -> None:

@@ -42,15 +42,24 @@ def test_connections_are_counted(tmp_path: Path) -> None:
         assert "Retry-After" in refused.value.response.headers
 
 
-def test_words_are_taken_at_a_rate(tmp_path: Path) -> None:
-    with FakeServer(tmp_path, limits={"words_a_second": 20.0, "burst": 10.0}) as server, begin(server) as (_, socket):
-        began = time.monotonic()
-        for first in range(1, 31, 10):
-            send(socket, type="words", seq=first, words=["ka"] * 10)
-        while receive(socket, "ack")["seq"] < 30:
-            pass
-        # Ten at once, the next ten too, for the pause comes after them; the last ten half a second later.
-        assert time.monotonic() - began >= 0.45
+def test_words_and_pings_are_taken_at_a_rate(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, limits={"words_a_second": 20.0, "burst": 10.0}) as server:
+        with begin(server) as (_, socket):
+            began = time.monotonic()
+            for first in range(1, 31, 10):
+                send(socket, type="words", seq=first, words=["ka"] * 10)
+            while receive(socket, "ack")["seq"] < 30:
+                pass
+            # Ten at once, the next ten too, for the pause comes after them; the last ten half a second later.
+            assert time.monotonic() - began >= 0.45
+        with begin(server) as (_, socket):
+            began = time.monotonic()
+            for _ in range(30):
+                send(socket, type="ping")
+            send(socket, type="words", seq=1, words=["ka"])
+            assert receive(socket, "ack")["seq"] == 1
+            # Ten at once, the others one after another.
+            assert time.monotonic() - began >= 0.95
 
 
 def test_compression_is_off(server: FakeServer) -> None:

@@ -76,7 +76,34 @@ def test_the_example_is_what_build_reads() -> None:
 
 
 def test_a_public_address_needs_keys() -> None:
-    from turia.server.on_ray import Deployed, serve_on_ray
+    from turia.server.on_ray import Deployed, refuse_strangers, serve_on_ray
 
     with pytest.raises(InputError, match="--key-file"):
         serve_on_ray(Deployed("redis://127.0.0.1:1/0"), "0.0.0.0", 0)
+    with pytest.raises(InputError, match=r"::.*--key-file.*, or restart it"):
+        refuse_strangers("::", keyed=False, otherwise="or restart it")
+    refuse_strangers("0.0.0.0", keyed=True, otherwise="")
+    refuse_strangers("127.0.0.1", keyed=False, otherwise="")
+
+
+def test_what_is_deployed_has_keys_or_says_that_it_has_none() -> None:
+    from turia.server.on_ray import build
+
+    args = {"store": "redis://redis.example.org:6379/0"}
+    with pytest.raises(ConfigError, match=r"key_file.*without_keys: true"):
+        build(args)
+    with pytest.raises(ConfigError, match="key_file"):
+        build(args | {"without_keys": False})
+    assert build(args | {"without_keys": True}) is not None
+    assert build(args | {"key_file": "keys"}) is not None
+
+
+def test_the_benchmark_takes_a_model_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.scaling import model_folder
+    from turia.engine.translator import packaged_models
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    assert model_folder("own") == str(tmp_path / "own")
+    for name in packaged_models():
+        assert (Path(model_folder(name)) / "config.json").is_file()

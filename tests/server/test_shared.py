@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+import redis
 
 from benchmarks.server_faults import check, collect, speech
 from tests.server.redises import RedisServer
 from tests.server.servers import FakeServer
+from tests.server.test_app import begin, events_until, open_socket, receive, send
 from turia.client import Follower, Speaker
 
 
@@ -113,6 +117,44 @@ def test_a_killed_servers_sessions_go_on_at_the_other(pair: Pair) -> None:
     asyncio.run(talk())
     pair.first.start()
     assert pair.second.faults() == []
+
+
+def test_who_comes_when_the_beginning_is_gone_is_told_the_settings(pair: Pair, redis_server: RedisServer) -> None:
+    with begin(pair.first, k=2) as (begun, speaker):
+        send(speaker, type="settings", seq=1, k=5)
+        send(speaker, type="words", seq=2, words=["ka", "le", "mi."])
+        events_until(speaker, "sentence")
+        with redis.Redis(port=redis_server.port) as client:
+            # As the journal is cut, but to the entry.
+            client.xtrim(f"turia:{{{begun['session']}}}:events", maxlen=3, approximate=False)
+            last = client.xinfo_stream(f"turia:{{{begun['session']}}}:events")["last-generated-id"]
+        _, ticket = pair.second.post(f"/api/sessions/{begun['session']}/tickets")
+        with open_socket(pair.second) as viewer:
+            send(viewer, type="hello", protocol=1, ticket=ticket["ticket"])
+            message = receive(viewer, "events")
+    settings, *rest = message["events"]
+    assert settings.items() >= {"type": "settings", "model": "de-en", "k": 5}.items()
+    assert [event["type"] for event in rest] == ["write", "write", "sentence"]
+    # Events keep their numbers: the settings have that of the last which is not there.
+    assert message["seq"] + 3 == int(last.partition(b"-")[0])
+
+
+def test_a_server_that_stops_is_not_ready_though_others_are(
+    pair: Pair, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    hold = tmp_path / "hold"
+    with FakeServer(tmp_path, store=redis_server.url, hold=str(hold), limits={"drain": 120}) as server:
+        with begin(server) as (_, socket), ThreadPoolExecutor(1) as pool:
+            hold.touch()
+            send(socket, type="words", seq=1, words=["ka"])
+            send(socket, type="ping")
+            receive(socket, "pong")
+            stopping = pool.submit(server.kill, signal.SIGTERM)
+            receive(socket, "going-away")
+            answers = server.status("/readyz"), pair.first.status("/readyz"), server.status("/livez")
+            hold.unlink()
+            assert stopping.result() == 0
+        assert answers == (503, 200, 200)
 
 
 def test_streams_wait_for_a_redis_that_is_killed_or_slow_and_new_ones_are_refused(

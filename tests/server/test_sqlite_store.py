@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.server.test_store import SAVED, STEP
 from turia.errors import ResourceError
-from turia.server.sqlite_store import SqliteStore
+from turia.server.sqlite_store import EVENTS, SqliteStore
 from turia.server.store import StoreError
 
 
@@ -23,6 +25,64 @@ def test_old_sessions_are_forgotten_with_their_events(tmp_path: Path) -> None:
     assert store.load("id") is None
     assert store.events("id", 0, 10)[1] == []
     assert store.events("young", 0, 10) == (1, ["a"])
+    store.close()
+
+
+def test_long_sessions_are_forgotten_portion_by_portion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turia.server.sqlite_store.PORTION", 10)
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    for name, count in (("short", 1), ("ten", 10), ("long", 25)):
+        store.create(replace(SAVED, id=name, events=count), ["a"] * count)
+    store.create(replace(SAVED, id="young", touched=30.0, events=25), ["a"] * 25)
+    statements: list[str] = []
+    store._db.set_trace_callback(statements.append)
+    assert store.forget(untouched_since=20.0) == 3
+    store._db.set_trace_callback(None)
+    assert statements.count("COMMIT") == (1 + 1 + 3) + 3
+    assert store._db.execute("SELECT session, count(*) FROM events GROUP BY session").fetchall() == [("young", 25)]
+    assert store._db.execute("SELECT id FROM sessions").fetchall() == [("young",)]
+    store.close()
+
+
+def steps_of(store: SqliteStore, work: Callable[[], object]) -> int:
+    """Instructions of SQLite's own machine; it has some for each row that is looked at."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    store._db.set_progress_handler(step, 1)
+    work()
+    store._db.set_progress_handler(None, 1)
+    return count
+
+
+def test_a_word_costs_the_same_however_long_its_session_is(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    costs = []
+    for name, count in (("a short one", 300), ("b long one", 30_000)):
+        store.create(replace(SAVED, id=name, events=count), ["event"] * count)
+        words = [
+            replace(STEP, session=name, inputs_before=n, inputs=n + 1, events_before=count + 2 * n) for n in (0, 1)
+        ]
+        store.advance(words[:1])
+        advance = steps_of(store, partial(store.advance, words[1:]))
+        news = steps_of(store, partial(store.events, name, count, 200))
+        late = steps_of(store, partial(store.events, name, 0, 200))
+        costs.append((advance, news, late))
+    assert costs[0] == costs[1]
+    assert min(costs[0]) > 0
+    plan = store._db.execute(f"EXPLAIN QUERY PLAN {EVENTS}", ("id", 0, 200)).fetchall()
+    assert [row[3] for row in plan] == ["SEARCH events USING PRIMARY KEY (session=? AND seq>?)"]
+    store.close()
+
+
+def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    settings = [store._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert settings == ["wal", 2], "2 is FULL: every commit waits for the disk"
     store.close()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,6 +25,25 @@ def events(*ats: float | None) -> list[str]:
             sentence | {"ms": ms + 100},
         ]
     return [json.dumps(event) for event in made]
+
+
+def test_events_are_not_gathered_in_memory() -> None:
+    """Each is dropped when the next is asked for."""
+
+    class Text(str):
+        pass
+
+    alive: list[weakref.ref[Text]] = []
+
+    def one_by_one() -> Iterator[str]:
+        for event in events(*[float(index) for index in range(50)]):
+            assert sum(ref() is not None for ref in alive) <= 2
+            text = Text(event)
+            alive.append(weakref.ref(text))
+            yield text
+            del text
+
+    assert transcript(one_by_one(), "txt", "target", "speaker").split() == ["yes"] * 50
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Every answer carries headers that let a page load nothing from elsewhere and run
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, 
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
+from starlette.middleware.cors import CORSMiddleware
 
 from turia import __version__
 from turia.server.access import Keys, matches, origin_allowed
@@ -114,6 +115,15 @@ def make_app(
     app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.access = access
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    if access.origins:
+        # Within the guard: pages of any other origin get no further than that.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=access.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
+        )
     app.middleware("http")(_guard)
     app.add_exception_handler(RefusedError, _busy)
     app.add_exception_handler(StoreError, _no_store)
@@ -208,7 +218,7 @@ def _add_health(app: FastAPI) -> None:
         is_ready = hub.ready
         if hub.cluster is not None:
             together = totals(await asyncio.to_thread(hub.cluster.members))
-            is_ready = together.members > 0
+            is_ready = hub.ready and together.members > 0
             answer = {"replicas": together.members, "streams": together.streams, "capacity": together.capacity}
         return JSONResponse({"status": "ready" if is_ready else "not ready"} | answer, 200 if is_ready else 503)
 
@@ -297,12 +307,15 @@ async def _find(request: Request, session: str) -> Live:
 
 
 def _transcript(store: Store, session: str, kind: Kind, side: Side, clock: Clock) -> str:
-    events: list[str] = []
-    first, more = store.events(session, 0, EVENTS_AT_ONCE)
-    while more:
-        events += more
-        first, more = store.events(session, first + len(more) - 1, EVENTS_AT_ONCE)
-    return transcript(events, kind, side, clock)
+    return transcript(_all_events(store, session), kind, side, clock)
+
+
+def _all_events(store: Store, session: str) -> Iterator[str]:
+    """A few at a time: a session may have been going on for days."""
+    first, events = store.events(session, 0, EVENTS_AT_ONCE)
+    while events:
+        yield from events
+        first, events = store.events(session, first + len(events) - 1, EVENTS_AT_ONCE)
 
 
 def _add_pages(app: FastAPI) -> None:

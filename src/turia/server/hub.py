@@ -47,6 +47,8 @@ class Hub:
         self.translators, self.store, self.limits, self.metrics = translators, store, limits, metrics
         self.cluster = cluster
         """The other servers of the store, if it is shared."""
+        self.name = new_secret()[:12]
+        """By which the others know this server."""
         self.ready = self.draining = False
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
@@ -109,11 +111,13 @@ class Hub:
         session, event = Session.begin(self.translators, model, k, punctuation)
         name, secret, now = new_secret()[:22], new_secret(), time.time()
         saved = Saved(name, owner, hash_secret(secret), now, now, 0, 1, False, session.state())
+        # The place is taken before anything is awaited: two requests cannot get the last one.
+        live = self._lives[name] = Live(saved, time.monotonic() + self.limits.grace)
         if self.cluster is None:
-            # The place is taken before anything is awaited: two requests cannot get the last one.
-            live = self._lives[name] = Live(saved, time.monotonic() + self.limits.grace)
             live.task = Task(name, session, saved.began, 0, 1)
-        # Among several servers, the one that gets the speaker's socket takes the place.
+        else:
+            # The server that gets the speaker's socket has the place; here it is then let go.
+            live.awaited = True
         try:
             await asyncio.to_thread(self.store.create, saved, [event])
         except BaseException:
@@ -154,8 +158,9 @@ class Hub:
         if role == "speaker":
             if turn < live.turn:
                 raise ProtocolError("replaced", GOES_ON_ELSEWHERE)
-            if not live.holds_place(time.monotonic()) and not live.ended:
+            if not live.ended and (live.awaited or not live.holds_place(time.monotonic())):
                 self._refuse_if_full(live.saved.owner)
+            live.awaited = False
             if live.speaker is not None:
                 live.speaker.refuse(Refusal("replaced", GOES_ON_ELSEWHERE))
             live.speaker, live.turn = follower, turn
@@ -209,6 +214,17 @@ class Hub:
         if recent is not None:
             return after + 1, recent[:most]
         return await asyncio.to_thread(self.store.events, live.saved.id, after, most)
+
+    async def settings_in_force(self, live: Live) -> str | None:
+        """The event that tells the settings of now, for whoever comes when the event itself is not kept any more."""
+        saved = await asyncio.to_thread(self.store.load, live.saved.id)
+        if saved is None:
+            return None
+        try:
+            return (await asyncio.to_thread(Session.restore, self.translators, saved.state)).settings_event()
+        except ProtocolError:
+            # Its model is not here. One can follow all the same.
+            return None
 
     async def _load(self, live: Live, turn: int) -> None:
         """The session's stream, from the store if it is not in memory, or if others may have claimed it there."""
@@ -287,7 +303,7 @@ class Hub:
     def _refuse_if_full(self, owner: str) -> None:
         """Past its capacity the server refuses at once, so that those who are in keep their pace."""
         now = time.monotonic()
-        holding = [live for live in self._lives.values() if live.holds_place(now)]
+        holding = [live for live in self._lives.values() if live.holds_place(now) and not live.awaited]
         if not self.ready:
             code, message = "not-ready", "the server is starting or stopping"
         elif len(holding) >= self.limits.streams:
@@ -300,13 +316,12 @@ class Hub:
         raise RefusedError(code, message)
 
     async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
-        """As `_refuse_if_full`, for all servers together, as they stood a second ago."""
-        together = totals(await asyncio.to_thread(cluster.members))
+        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago."""
+        others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self.name]
+        together = totals([*others, self.member()])
         if not together.members:
-            # On a machine so busy that announcements come late, each still knows of itself.
-            self._refuse_if_full(owner)
-            return
-        if together.full:
+            code, message = "not-ready", "the server is starting or stopping"
+        elif together.full:
             code, message = "capacity", f"all {together.capacity} streams are in use"
         elif together.owners[owner] >= self.limits.streams_a_key * together.members:
             code, message = "key-capacity", "all streams of this key are in use"
@@ -318,12 +333,12 @@ class Hub:
     def lives(self) -> list[Live]:
         return list(self._lives.values())
 
-    def member(self, name: str) -> Member:
+    def member(self) -> Member:
         """This server, for the others."""
         now = time.monotonic()
         owners = Counter(live.saved.owner for live in self._lives.values() if live.holds_place(now))
         capacity = self.limits.streams
-        return Member(name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
+        return Member(self.name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
 
     def _viewers(self) -> int:
         return sum(follower.role == "viewer" for live in self._lives.values() for follower in live.followers)

@@ -21,7 +21,8 @@ class Follower:
 
     role: Role
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    outbox: list[ServerMessage] = field(default_factory=list)
+    outbox: deque[ServerMessage] = field(default_factory=deque)
+    """What is to be said besides events and acknowledgements; never more than a few."""
     refusal: Refusal | None = None
     """Set when the connection is to end."""
 
@@ -43,6 +44,8 @@ class Live:
         self.followers: set[Follower] = set()
         self.held_until = now
         """While nobody speaks, the session keeps its place until then."""
+        self.awaited = False
+        """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
         self._recent: deque[str] = deque(maxlen=RECENT)
         self.arrivals: deque[tuple[int, float]] = deque()
         """Number and time of the inputs in the worker's hands."""

@@ -28,9 +28,10 @@ from ray import serve
 from ray.exceptions import RayError
 from ray.serve import Application
 from ray.serve.config import AutoscalingConfig, AutoscalingContext, AutoscalingPolicy, HTTPOptions
+from ray.serve.context import _get_global_client
 from ray.serve.exceptions import RayServeException
 
-from turia.errors import InputError
+from turia.errors import ConfigError, InputError
 from turia.runtime.session import CPU, GPU
 from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
@@ -82,6 +83,8 @@ class Deployed:
     gpus: float = 0.0
     key_file: Path | None = None
     """API keys, one a line; the same file on every node."""
+    without_keys: bool = False
+    """Whoever reaches the proxies may begin sessions: for addresses that nobody else reaches."""
     origins: tuple[str, ...] = ()
     journal: int = JOURNAL
     """Events of a session that Redis keeps."""
@@ -137,7 +140,7 @@ class Replica:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """For `wanted_replicas`."""
-        return {"streams": self._app.state.hub.member("").streams, "capacity": self._deployed.streams}
+        return {"streams": self._app.state.hub.member().streams, "capacity": self._deployed.streams}
 
     async def _watch(self) -> None:
         """Until the replica is to go; then everybody is sent to another."""
@@ -202,19 +205,28 @@ def application(deployed: Deployed, load: Load = load_models) -> Application:
 
 def build(args: dict[str, Any]) -> Application:
     """For a Serve config file: `import_path: turia.server.on_ray:build`."""
-    return application(from_dict(Deployed, args))
+    deployed = from_dict(Deployed, args)
+    if deployed.key_file is None and not deployed.without_keys:
+        # On which addresses the proxies listen is not told here.
+        raise ConfigError(
+            "args have no key_file: give one, or say `without_keys: true` if nobody else reaches the proxies"
+        )
+    return application(deployed)
 
 
 def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
     """Deploys on the cluster of RAY_ADDRESS, or else on this machine; serves until told to stop."""
-    if not read_keys(deployed.key_file) and not is_loopback(host):
-        raise InputError(f"{host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    keyed = bool(read_keys(deployed.key_file))
+    refuse_strangers(host, keyed, "or use 127.0.0.1")
     RedisStore(deployed.store).close()
     with listen(host, port) as probe:
         port = probe.getsockname()[1]
     begin_ray()
     try:
         serve.start(proxy_location="EveryNode", http_options=HTTPOptions(host=host, port=port))
+        # On a cluster where Serve runs already, its proxies stay where they are, whatever was asked for.
+        host, port = proxies_at()
+        refuse_strangers(host, keyed, "or restart the Ray Serve that runs there with another host")
         serve.run(application(deployed), name=APP, route_prefix="/")
         print(f"Turia is at {url_of(host, port)}  (Ctrl-C ends it)", flush=True)
         stop = threading.Event()
@@ -226,6 +238,23 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
             serve.shutdown()
     finally:
         ray.shutdown()
+
+
+def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
+    """An address that others reach needs keys."""
+    if not keyed and not is_loopback(host):
+        raise InputError(f"{host} can be reached by others: give --key-file with API keys, {otherwise}")
+
+
+def proxies_at() -> tuple[str, int]:
+    """Host and port of the proxies of the Serve that runs. No public function of Ray tells; a REST call does, where
+    there is a dashboard."""
+    client = _get_global_client()
+    assert client is not None  # it raises where no Serve runs
+    options = client.http_config
+    if options.host is None:
+        raise InputError("Ray Serve runs without HTTP on this cluster; start it with http_options that have a host")
+    return options.host, options.port
 
 
 def begin_ray(object_store: int = OBJECT_STORE) -> None:

@@ -11,7 +11,6 @@ import logging
 import time
 from contextlib import suppress
 
-from turia.server.access import new_secret
 from turia.server.cluster import Cluster
 from turia.server.hub import Hub
 from turia.server.live import Live
@@ -27,7 +26,6 @@ class Shared:
     """The part of a server that looks at the others."""
 
     def __init__(self, hub: Hub, cluster: Cluster) -> None:
-        self.name = new_secret()[:12]
         self._hub, self._cluster = hub, cluster
         self._handed_in: dict[str, float] = {}
         self._counts: dict[str, float] = {}
@@ -49,14 +47,14 @@ class Shared:
             await asyncio.sleep(FOLLOW_SECONDS)
 
     async def announce(self) -> None:
-        await asyncio.to_thread(self._cluster.announce, self._hub.member(self.name))
+        await asyncio.to_thread(self._cluster.announce, self._hub.member())
         if self._counts == self._handed_in:
             self._counts, self._number = self._hub.metrics.counts(), self._number + 1
         differences = {name: value - self._handed_in.get(name, 0.0) for name, value in self._counts.items()}
         changed = {name: value for name, value in differences.items() if value}
         if changed:
             # Without an answer the same is handed in again, which adds nothing if it was taken.
-            await asyncio.to_thread(self._cluster.count, self.name, self._number, changed)
+            await asyncio.to_thread(self._cluster.count, self._hub.name, self._number, changed)
         self._handed_in = self._counts
 
     async def leave(self) -> None:
@@ -64,7 +62,7 @@ class Shared:
             # What waited to be handed in again comes first, then the rest.
             await self.announce()
             await self.announce()
-            await asyncio.to_thread(self._cluster.leave, self.name)
+            await asyncio.to_thread(self._cluster.leave, self._hub.name)
 
     async def follow(self, with_own: bool) -> None:
         """News of sessions that others own; `with_own`: also whether those in memory are still ours."""
@@ -82,7 +80,8 @@ class Shared:
                 continue
             if moved and (live.task is not None or live.holds_place(now)):
                 self._hub.let_go(live)
-            await self._catch_up(live, standing)
+            if (standing.inputs, standing.events, standing.ended) != (live.inputs, live.events, live.ended):
+                await self._catch_up(live, standing)
 
     async def _catch_up(self, live: Live, standing: Standing) -> None:
         before = live.events

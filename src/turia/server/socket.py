@@ -56,7 +56,8 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         live, follower = await _join(hub, hello)
     except ProtocolError as error:
         hub.metrics.refusals.labels(error.code).inc()
-        await _end(socket, Refusal(error.code, str(error)), POLICY)
+        # A machine that slept may come with an old ticket, or say nothing for long: it is to come again.
+        await _end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
         return
     except RefusedError as refused:
         await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
@@ -148,7 +149,9 @@ class _Connection:
             if self.hub.draining:
                 continue
             if isinstance(message, Ping):
-                self._say(Pong())
+                if Pong() not in self.follower.outbox:
+                    self._say(Pong())
+                await asyncio.sleep(bucket.take(1, time.monotonic()))
                 continue
             if isinstance(message, Hello):
                 raise ProtocolError("hello", "a second hello")
@@ -227,7 +230,7 @@ class _Connection:
             self._told_to_go = True
             await self._send(GoingAway(self.hub.limits.retry_after))
         while follower.outbox:
-            await self._send(follower.outbox.pop(0))
+            await self._send(follower.outbox.popleft())
         # The count is read first: an acknowledged input never runs ahead of its events.
         inputs = live.inputs
         while self._sent < live.events:
@@ -236,6 +239,10 @@ class _Connection:
                 # Forgotten by the store, long after everybody's last word.
                 self._sent = live.events
                 break
+            if first > self._sent + 1:
+                # The store does not keep the beginning, which told the settings: they take the place of its last event.
+                settings = await self.hub.settings_in_force(live)
+                first, events = (first, events) if settings is None else (first - 1, [settings, *events])
             await self._send(Events(first, tuple(events)))
             self._sent = first + len(events) - 1
         if follower.role == "speaker" and self._acknowledged < inputs:

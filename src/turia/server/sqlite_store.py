@@ -1,7 +1,11 @@
 """Sessions in one SQLite file: the store of a single server.
 
-A write-ahead log (WAL) with `synchronous=NORMAL`: a crash of the process loses nothing, a power cut may lose the last
-moments but never tears a transaction. Tickets live in memory: they are good for seconds.
+A write-ahead log (WAL) with `synchronous=FULL`: what a transaction wrote is on the disk when it returns, so neither a
+crash nor a power cut costs what was acknowledged. That is one wait for the disk for each round of the worker, however
+many sessions it has (docs/server.md has the figures). Tickets live in memory: they are good for seconds.
+
+All events of a session stay as long as the session does. Nothing that is done for a word depends on how many there are:
+every query finds its rows by the primary key, and what is forgotten goes in portions, between which words are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import Any
 from turia.errors import ResourceError
 from turia.server.access import Tickets
 from turia.server.limits import Limits
-from turia.server.store import JOURNAL, Advance, Saved, Standing, StoreError
+from turia.server.store import Advance, Saved, Standing, StoreError
 
 SCHEMA_VERSION = 3
 SCHEMA = f"""
@@ -39,15 +43,17 @@ UPGRADES = (
 )
 """From each older version, 1 and on, to the next."""
 COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token"
+EVENTS = "SELECT seq, event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+PORTION = 5000
+"""Events that are deleted at once."""
 log = logging.getLogger("turia.server")
 
 
 class SqliteStore:
     """Sessions in one file, which is this process's own."""
 
-    def __init__(self, path: Path, journal: int = JOURNAL, ticket_seconds: float = Limits.ticket) -> None:
+    def __init__(self, path: Path, ticket_seconds: float = Limits.ticket) -> None:
         self._lock = threading.Lock()
-        self._journal = journal
         self._tickets: Tickets[str] = Tickets(ticket_seconds)
         try:
             # Transcripts are other people's words: no one else's eyes.
@@ -55,7 +61,7 @@ class SqliteStore:
             path.touch(mode=0o600)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("PRAGMA synchronous = FULL")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
@@ -111,13 +117,11 @@ class SqliteStore:
             query = "SELECT 1 FROM sessions WHERE id = ? AND token = ? AND inputs = ? AND events = ?"
             return db.execute(query, (step.session, step.token, step.inputs, after)).fetchone() is not None
         self._add_events(db, step.session, step.events_before, step.events)
-        db.execute("DELETE FROM events WHERE session = ? AND seq <= ?", (step.session, after - self._journal))
         return True
 
     def events(self, session: str, after: int, most: int) -> tuple[int, list[str]]:
-        query = "SELECT seq, event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
         with self._reading() as db:
-            rows = db.execute(query, (session, after, most)).fetchall()
+            rows = db.execute(EVENTS, (session, after, most)).fetchall()
         return (rows[0][0] if rows else after + 1), [event for _, event in rows]
 
     def standings(self, sessions: Sequence[str]) -> list[Standing | None]:
@@ -133,10 +137,18 @@ class SqliteStore:
             return self._tickets.use(ticket, time.monotonic())
 
     def forget(self, untouched_since: float) -> int:
+        with self._reading() as db:
+            old = db.execute("SELECT id, events FROM sessions WHERE touched < ?", (untouched_since,)).fetchall()
+        return sum(self._forget_one(session, events, untouched_since) for session, events in old)
+
+    def _forget_one(self, session: str, events: int, untouched_since: float) -> int:
+        """What a crash leaves of it goes the next time; from whoever uses it again meanwhile nothing more is taken."""
+        old = "SELECT id FROM sessions WHERE id = ? AND touched < ?"
+        for last in (*range(PORTION, events, PORTION), events):
+            with self._writing() as db:
+                db.execute(f"DELETE FROM events WHERE session = ({old}) AND seq <= ?", (session, untouched_since, last))
         with self._writing() as db:
-            old = "SELECT id FROM sessions WHERE touched < ?"
-            db.execute(f"DELETE FROM events WHERE session IN ({old})", (untouched_since,))
-            return db.execute("DELETE FROM sessions WHERE touched < ?", (untouched_since,)).rowcount
+            return db.execute(f"DELETE FROM sessions WHERE id = ({old})", (session, untouched_since)).rowcount
 
     def close(self) -> None:
         with self._lock, closing(self._db):

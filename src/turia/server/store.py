@@ -1,7 +1,7 @@
 """Where sessions live: what a store promises. `sqlite_store` keeps it on one machine, `redis_store` for many.
 
-**Promise.** When `advance` returns, what it was given survives the death of this process at any moment (`kill -9`):
-inputs counted, events and state together, or none of them.
+**Promise.** When `advance` returns, what it was given survives the death of this process at any moment (`kill -9`), and
+of the machine: inputs counted, events and state together, or none of them.
 
 **One owner.** Every connection of a speaker has a turn, a number that the store gives with its ticket. `claim` makes
 the turn the session's token, unless a later turn has it, and an advance with another token is not taken: the speaker's
@@ -9,7 +9,8 @@ newest connection owns the session. A server that was cut off, or slow, or repla
 a claim that arrives late, after the speaker has gone on elsewhere, takes nothing away. There is no lease that has to
 run out first, because the speaker's secret decides who may claim.
 
-**Bounded.** The state of a stream does not grow, and of the events only the newest `journal` stay.
+**The transcript stays.** All events of a session are there while the session is; but where many servers share one
+memory, only the newest `JOURNAL` or so. The state of a stream does not grow.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Protocol
 from turia.errors import ResourceError
 
 JOURNAL = 100_000
-"""Events of a session that are kept: about five hours of speech."""
+"""Events of a session that Redis keeps, unless told otherwise: about five hours of speech."""
 
 
 class StoreError(ResourceError):

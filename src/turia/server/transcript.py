@@ -1,6 +1,7 @@
 """A session's events as a file: text, SRT or WebVTT, of the translation or of what was said.
 
-A speaker's clock that stands beyond a day at the first word (most count from 1970) is set to the session's there.
+Events are taken one by one, so that a long session needs no more memory than its words take as a file. A speaker's
+clock that stands beyond a day at the first word (most count from 1970) is set to the session's there.
 """
 
 from __future__ import annotations
@@ -26,20 +27,19 @@ def transcript(events: Iterable[str], kind: Kind, side: Side, clock: Clock = "se
     file = io.StringIO()
     name: OutputFormat = "text" if kind == "txt" else kind
     writer = output(name, file, {})
-    parsed = [json.loads(event) for event in events]
-    ahead = _ahead(parsed) if clock == "speaker" else None
-    records = [record for event in parsed for record in _records(event, side, ahead)]
-    for record in [*records, End(0, 0)]:
-        writer.write(record)
+    ahead: float | None = None
+    for event in map(json.loads, events):
+        if clock == "speaker" and ahead is None and "at" in event:
+            ahead = _ahead(event)
+        for record in _records(event, side, ahead):
+            writer.write(record)
+    writer.write(End(0, 0))
     return file.getvalue()
 
 
-def _ahead(events: list[dict[str, Any]]) -> float:
+def _ahead(first: dict[str, Any]) -> float:
     """Milliseconds that the speaker's clock is ahead of the session's, if it counts from long before."""
-    for event in events:
-        if "at" in event:
-            return event["at"] - event["ms"] if event["at"] > 1000 * DAY else 0.0
-    return 0.0
+    return first["at"] - first["ms"] if first["at"] > 1000 * DAY else 0.0
 
 
 def _records(event: dict[str, Any], side: Side, ahead: float | None) -> list[Record]:

@@ -1,0 +1,58 @@
+"""What a connection keeps for a client that asks and does not listen."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from starlette.websockets import WebSocket
+
+from tests.server.fakes import fake_translators
+from turia.server.hub import Hub
+from turia.server.limits import Limits
+from turia.server.messages import Pong
+from turia.server.metrics import Metrics
+from turia.server.socket import _Connection
+from turia.server.sqlite_store import SqliteStore
+
+PINGS = 1000
+
+
+class Deaf:
+    """The socket of a client that sends pings and takes nothing."""
+
+    def __init__(self) -> None:
+        self._left = PINGS
+        self.all_read = asyncio.Event()
+
+    async def receive(self) -> dict[str, Any]:
+        if not self._left:
+            self.all_read.set()
+            await asyncio.Event().wait()
+        self._left -= 1
+        return {"type": "websocket.receive", "text": '{"type":"ping"}'}
+
+    async def send_text(self, text: str) -> None:
+        await asyncio.Event().wait()
+
+
+def test_pongs_do_not_pile_up_for_who_does_not_read_them(tmp_path: Path) -> None:
+    async def ping() -> None:
+        limits = Limits(words_a_second=1e9, burst=1e9)
+        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), limits, Metrics())
+        await hub.start()
+        session, _ = await hub.create("owner", "de-en", 2, True)
+        live = await hub.find(session)
+        assert live is not None
+        follower, socket = await hub.join(live, "viewer"), Deaf()
+        connection = _Connection(cast(WebSocket, socket), hub, live, follower, 0)
+        tasks = [asyncio.create_task(connection.read()), asyncio.create_task(connection.write())]
+        await socket.all_read.wait()
+        assert list(follower.outbox) == [Pong()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await hub.stop()
+
+    asyncio.run(ping())
