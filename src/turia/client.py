@@ -32,8 +32,9 @@ from websockets.exceptions import WebSocketException
 from turia.errors import InputError, ResourceError
 
 PROTOCOL = 1
-WORDS_A_MESSAGE = 100
 LETTERS_A_WORD = 200
+WORDS_A_MESSAGE = 20
+"""The longest words, of letters that JSON writes with twelve bytes, still fit into the 64 KiB that a server takes."""
 UNACKNOWLEDGED = 500
 """Inputs sent ahead of the server; fewer than it allows."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0

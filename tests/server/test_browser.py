@@ -280,6 +280,18 @@ def test_a_page_sends_no_more_than_the_server_takes(page: Page) -> None:
     assert sent == [[1, "abc"], [4, "de"], [6, "fg"]]
 
 
+def test_the_longest_words_fit_into_messages(page: Page) -> None:
+    page.evaluate(f"() => {{ {FAKE_SOCKETS} }}")
+    sizes = page.evaluate("""async () => {
+      const connection = await connected([]);
+      tell({ type: "hello", last_input: 0, ms: 0, limits: { unacknowledged: 1000 } });
+      connection.send(...Array(200).fill({ type: "words", words: ["\U0001f600".repeat(200)] }));
+      return sockets[0].sent.map((message) => new Blob([JSON.stringify(message)]).size);
+    }""")
+    assert max(sizes) < 65_536
+    assert len(sizes) == 4
+
+
 PLAYED = """async () => {
   let now = 0, tick;
   performance.now = () => now;

@@ -82,6 +82,18 @@ def test_words_become_such_as_the_server_takes(server: FakeServer) -> None:
     assert said == ["x" * 200, "x" * 200, "x", "a\N{REPLACEMENT CHARACTER}", "\N{GRINNING FACE}", "b"]
 
 
+def test_the_longest_words_fit_into_messages(server: FakeServer) -> None:
+    async def speak() -> None:
+        async with Speaker(server.url, k=1) as speaker, asyncio.timeout(60):
+            await speaker.say("\N{GRINNING FACE}" * 20_000, at=2.0**52 + 0.5)
+            await speaker.end()
+            said = [event["word"] for event in await collect(speaker) if event["type"] == "source"]
+            assert said == ["\N{GRINNING FACE}" * 200] * 100
+            assert speaker.connections == 1
+
+    asyncio.run(speak())
+
+
 def test_an_acknowledgement_while_sending_lets_the_next_word_go() -> None:
     class Socket:
         """Whatever is sent is acknowledged before `send` is done."""

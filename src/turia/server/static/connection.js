@@ -2,7 +2,8 @@
 // Inputs are kept until they are acknowledged; events come in order, each once. No document in here.
 
 const PROTOCOL = 1;
-const WORDS_A_MESSAGE = 100;
+// The longest words, of letters of four bytes, still fit into the 64 KiB that a server takes.
+const WORDS_A_MESSAGE = 50;
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 5000;
 
