@@ -40,8 +40,8 @@ from turia.stream.trace import Note, Record
 from turia.text.normalise import normalise_word
 
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
-REMEMBERED = 90_000
-"""Random words, of which more than 65,536 are different, also when normalised."""
+REMEMBERED = 150_000
+"""Random words: twice the bound, so that memory is level when the stream begins."""
 MOST_MEMORY = 1.05
 """Of what the second tenth had."""
 MOST_STATE = 100_000

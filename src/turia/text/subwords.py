@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class Subwords:
             self.ends_word = np.zeros_like(begins)
         elif not self.ends_word.any():
             raise ModelError(f"{name}: no piece ends in {WORD_END}; expected a model with white space as suffix")
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._cache: OrderedDict[str, tuple[int, ...]] = OrderedDict()
 
     @classmethod
     def load(cls, path: Path) -> Subwords:
@@ -100,8 +101,8 @@ class Subwords:
             ids = tuple(self._processor.encode(word))
             if len(word) <= _LONGEST_CACHED:
                 if len(self._cache) >= _CACHED_WORDS:
-                    # Not full for ever of what somebody once said.
-                    self._cache.clear()
+                    # The oldest goes: not full for ever of what somebody once said.
+                    self._cache.popitem(last=False)
                 self._cache[word] = ids
         return ids
 
