@@ -176,6 +176,8 @@ def test_a_store_that_went_back_is_told(tmp_path: Path) -> None:
             with pytest.raises(LostError, match="lost inputs 2 to 3"):
                 await speaker.say("no")
             # To a viewer it might be a server that is a little behind, until it tells another event of a known number.
+            while not follower.connected:
+                await asyncio.sleep(0.02)
             assert speaker._secret is not None
             await asyncio.to_thread(say_two_words, server, speaker.session, speaker._secret)
             with pytest.raises(LostError, match="another than before"):
