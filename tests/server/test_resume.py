@@ -49,6 +49,8 @@ def test_a_silent_speaker_comes_back_with_the_next_word(tmp_path: Path) -> None:
     async def be_silent_for_long() -> None:
         async with Speaker(server.url, k=2) as speaker:
             await speaker.say("ka", "le.")
+            while not speaker.connections:
+                await asyncio.sleep(0.01)
             # The only place is somebody else's as soon as it is not used.
             while (await asyncio.to_thread(server.post, "/api/sessions"))[0] != 201:
                 await asyncio.sleep(0.05)
