@@ -302,8 +302,7 @@ class Hub:
 
     def _refuse_if_full(self, owner: str) -> None:
         """Past its capacity the server refuses at once, so that those who are in keep their pace."""
-        now = time.monotonic()
-        holding = [live for live in self._lives.values() if live.holds_place(now) and not live.awaited]
+        holding = self._holding(awaited=False)
         if not self.ready:
             code, message = "not-ready", "the server is starting or stopping"
         elif len(holding) >= self.limits.streams:
@@ -316,27 +315,36 @@ class Hub:
         raise RefusedError(code, message)
 
     async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
-        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago."""
+        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago.
+
+        Sessions that were begun here and have no speaker yet are counted apart. Their speakers may be at another server
+        already, and would count twice until that is known; but nobody may begin more of them than all servers hold.
+        """
         others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self.name]
         together = totals([*others, self.member()])
+        waiting = [live.saved.owner for live in self._holding(awaited=True)]
         if not together.members:
             code, message = "not-ready", "the server is starting or stopping"
-        elif together.full:
+        elif together.full or len(waiting) >= together.capacity:
             code, message = "capacity", f"all {together.capacity} streams are in use"
-        elif together.owners[owner] >= self.limits.streams_a_key * together.members:
+        elif max(together.owners[owner], waiting.count(owner)) >= self.limits.streams_a_key * together.members:
             code, message = "key-capacity", "all streams of this key are in use"
         else:
             return
         self.metrics.refusals.labels(code).inc()
         raise RefusedError(code, message)
 
+    def _holding(self, awaited: bool) -> list[Live]:
+        """Sessions that have a place here, or that are awaited here or at another server."""
+        now = time.monotonic()
+        return [live for live in self._lives.values() if live.holds_place(now) and live.awaited == awaited]
+
     def lives(self) -> list[Live]:
         return list(self._lives.values())
 
     def member(self) -> Member:
         """This server, for the others."""
-        now = time.monotonic()
-        owners = Counter(live.saved.owner for live in self._lives.values() if live.holds_place(now))
+        owners = Counter(live.saved.owner for live in self._holding(awaited=False))
         capacity = self.limits.streams
         return Member(self.name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
 
