@@ -16,7 +16,7 @@ settings.load_profile("turia")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The files that take longest, longest first: begun last, one of them would run alone while the other cores wait.
-LONG = ("test_many_machines.py", "test_tiny.py", "test_elastic.py", "test_browser.py", "test_resume.py")
+LONG = ("test_browser.py", "test_tiny.py", "test_many_machines.py", "test_elastic.py", "test_resume.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from turia.stream.trace import (
     REASONS,
     End,
     Note,
+    Record,
     SentenceEnd,
     Trace,
     Write,
@@ -178,7 +179,7 @@ def test_delays_of_a_trace_never_decrease_nor_pass_the_words_read(trace: Trace) 
 
 def test_words_go_to_the_sentence_that_was_given_also_after_a_cut() -> None:
     """A sentence that was too long for the model is two in the trace."""
-    records = [
+    records: list[Record] = [
         Write("a", 0, 1, 0, "policy"),
         SentenceEnd(0, 3, 1, "forced"),
         Write("b", 1, 4, 1, "catch-up"),
