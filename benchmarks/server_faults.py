@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +314,7 @@ class _Fuzzer:
     def __init__(self, server: FakeServer) -> None:
         self._server = server
         self._begun: dict[str, Any] | None = None
+        self._connection = ExitStack()
         self._socket = self._connect()
         self.sent = self.closed = 0
 
@@ -322,7 +323,8 @@ class _Fuzzer:
             _, self._begun = self._server.post("/api/sessions")
         path = f"/api/sessions/{self._begun['session']}/tickets"
         _, granted = self._server.post(path, Authorization=f"Bearer {self._begun['secret']}")
-        opened = connect(f"ws://127.0.0.1:{self._server.port}/socket", compression=None)
+        self._connection.close()
+        opened = self._connection.enter_context(connect(f"ws://127.0.0.1:{self._server.port}/socket", compression=None))
         opened.send(json.dumps({"type": "hello", "protocol": 1, "ticket": granted["ticket"], "have": 2**50}))
         self._next = json.loads(opened.recv(timeout=60))["last_input"] + 1
         return opened

@@ -144,14 +144,16 @@ def test_a_server_that_stops_is_not_ready_though_others_are(
 ) -> None:
     hold = tmp_path / "hold"
     with FakeServer(tmp_path, store=redis_server.url, hold=str(hold), limits={"drain": 120}) as server:
-        with begin(server) as (_, socket), ThreadPoolExecutor(1) as pool:
+        with begin(server, k=2) as (_, socket), ThreadPoolExecutor(1) as pool:
             hold.touch()
-            send(socket, type="words", seq=1, words=["ka"])
+            # A whole sentence: the model is asked for it, and is held. A server with nothing to do would go at once.
+            send(socket, type="words", seq=1, words=["ka", "le", "mi."])
             send(socket, type="ping")
             receive(socket, "pong")
             stopping = pool.submit(server.kill, signal.SIGTERM)
             receive(socket, "going-away")
             answers = server.status("/readyz"), pair.first.status("/readyz"), server.status("/livez")
+            assert not stopping.done()
             hold.unlink()
             assert stopping.result() == 0
         assert answers == (503, 200, 200)

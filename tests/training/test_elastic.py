@@ -22,7 +22,7 @@ from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
-STEPS = 12
+STEPS = 8
 
 
 def recipe(folder: Path, accumulate: int) -> Recipe:
@@ -44,14 +44,14 @@ folder = Path(sys.argv[1])
 life = os.environ["TORCHELASTIC_RESTART_COUNT"]
 step = Trainer._step
 
-def die_in_the_seventh_step(trainer):
+def die_in_the_sixth_step(trainer):
     # The checkpoint of step 4 is complete (all ranks waited for it), and rank 0 waits for us in this step.
-    if trainer.progress.step == 6:
+    if trainer.progress.step == 5:
         os.kill(os.getpid(), signal.SIGKILL)
     return step(trainer)
 
 if os.environ["RANK"] == "1" and life == "0":
-    Trainer._step = die_in_the_seventh_step
+    Trainer._step = die_in_the_sixth_step
 train(recipe(folder, accumulate=1), lambda _: None)
 (folder / f"ended-{os.environ['RANK']}").write_text(life)
 """

@@ -38,6 +38,7 @@ def test_the_toy_language_is_learned(trained: tuple[Recipe, RunFolder]) -> None:
     wrong = sum(one != other for one, other in zip(found, dev("target"), strict=True))
     assert len(found) == 48
     assert wrong <= 2
+    assert (run.path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_int8_translates_the_dev_set_as_float32_does(trained: tuple[Recipe, RunFolder], tmp_path: Path) -> None:
