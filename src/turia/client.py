@@ -121,7 +121,9 @@ class Follower:
         path = f"/api/sessions/{self.session}/tickets"
         answer = await asyncio.to_thread(_post, self.url + path, self._secret, None)
         async with connect(_socket_url(self.url), compression=None, max_size=2**22) as socket:
-            hello = {"type": "hello", "protocol": PROTOCOL, "ticket": answer["ticket"], "have": self._have}
+            # The newest event comes once more, to be compared: a store that was set back may have passed it since.
+            have = max(0, self._have - 1)
+            hello = {"type": "hello", "protocol": PROTOCOL, "ticket": answer["ticket"], "have": have}
             await socket.send(json.dumps(hello))
             async for text in socket:
                 message = json.loads(text)
@@ -148,8 +150,9 @@ class Follower:
     def _take(self, message: dict[str, Any]) -> bool:
         """New events; True if the last of the session is among them."""
         for seq, event in enumerate(message["events"], start=message["seq"]):
-            # Another server may be a little behind, and tells some again; but they are the same.
-            if seq == self._have and event != self._newest:
+            # Another server may be a little behind, and tells some again; but they are the same. Settings may take the
+            # place of one that the server does not keep any more.
+            if seq == self._have and event != self._newest and event["type"] != "settings":
                 raise LostError(f"event {seq} is another than before: the server has lost events of this session")
             # Numbers leave some out where a session is older than what the server keeps of it.
             if seq > self._have:

@@ -182,6 +182,12 @@ def test_a_store_that_went_back_is_told(tmp_path: Path) -> None:
             await asyncio.to_thread(say_two_words, server, speaker.session, speaker._secret)
             with pytest.raises(LostError, match="another than before"):
                 await collect(follower)
+            # One who comes back only now, when the store has as many events again, is told as well.
+            late = Follower(server.url, speaker.session)
+            late._have, late._newest = follower._have, follower._newest
+            async with late:
+                with pytest.raises(LostError, match="another than before"):
+                    await collect(late)
 
     with FakeServer(tmp_path) as server:
         asyncio.run(speak())

@@ -129,7 +129,9 @@ export class Connection {
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
     this.socket = socket;
     socket.addEventListener("open", () => {
-      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have: this.have }));
+      // The newest event comes once more, to be compared: a store that was set back may have passed it since.
+      const have = Math.max(0, this.have - 1);
+      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have }));
     });
     socket.addEventListener("message", (event) => this.take(socket, JSON.parse(event.data)));
     socket.addEventListener("close", () => {
@@ -210,7 +212,8 @@ export class Connection {
   takeEvents(socket, message) {
     if (socket.refused) return;
     const known = message.events[this.have - message.seq];
-    if (known && JSON.stringify(known) !== this.newest) {
+    // Settings may take the place of one that the server does not keep any more.
+    if (known && known.type !== "settings" && JSON.stringify(known) !== this.newest) {
       this.refuse(socket, "The server has lost what is shown here");
       return;
     }
