@@ -35,9 +35,9 @@ def ray_nodes(count: int) -> Iterator[Nodes]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from turia.server.on_ray import SETTINGS
+    from turia.server.on_ray import SETTINGS, STARTING
 
-    os.environ |= {"PYTHONPATH": str(ROOT), **SETTINGS}
+    os.environ |= {"PYTHONPATH": str(ROOT), **SETTINGS, **STARTING}
     cluster = Cluster(initialize_head=True, head_node_args=_node())
     try:
         others = [cluster.add_node(**_node()) for _ in range(count - 1)]

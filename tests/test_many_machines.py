@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -63,18 +64,24 @@ class Served:
         serve.run(application(deployed, load_fakes), name="turia", route_prefix="/")
 
     def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+        """Asks again where no answer comes, as from a replica that goes."""
+        while True:
+            try:
+                with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read().decode()
+            except (OSError, HTTPException):
+                time.sleep(0.2)
 
     def source_words(self) -> int:
-        """All that replicas have counted, also those that are dead."""
-        found = re.search(r"^turia_source_words_total (\S+)$", self.get("/metrics")[1], re.MULTILINE)
-        assert found is not None
-        return int(float(found[1]))
+        """All that replicas have counted, also those that are dead. Asks until one tells: one that goes may not."""
+        while True:
+            found = re.search(r"^turia_source_words_total (\S+)$", self.get("/metrics")[1], re.MULTILINE)
+            if found is not None:
+                return int(float(found[1]))
+            time.sleep(0.2)
 
     def post(self, path: str) -> tuple[int, str]:
         request = urllib.request.Request(self.url + path, b"{}", {"Content-Type": "application/json"})
@@ -94,11 +101,11 @@ def nodes() -> Iterator[Nodes]:
 
 
 @pytest.fixture(scope="module")
-def running(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def running(nodes: Nodes) -> Iterator[Served]:
     skip_without_redis()
     from ray import serve
 
-    with RedisServer(tmp_path_factory.mktemp("redis")) as redis:
+    with RedisServer() as redis:
         port = free_port()
         serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": port})
         served = Served(nodes, f"http://127.0.0.1:{port}", redis)
@@ -130,8 +137,9 @@ def test_the_cluster_is_ready_and_serves_the_page(running: Served) -> None:
     from turia.server.on_ray import proxies_at
 
     assert proxies_at() == ("127.0.0.1", int(running.url.rpartition(":")[2]))
-    status, text = running.get("/readyz")
-    assert (status, '"capacity":16' in text) == (200, True)
+    # A replica that is late with an announcement is away for a moment.
+    while (answer := running.get("/readyz"))[0] != 200 or '"capacity":16' not in answer[1]:
+        time.sleep(0.2)
     assert "<title>" in running.get("/")[1]
 
 
@@ -235,7 +243,7 @@ def test_streams_and_sums_outlive_the_death_of_a_node(running: Served) -> None:
             assert [event["word"] for event in mine if event["type"] == "source"] == words
             assert [event["word"] for event in mine if event["type"] == "write"] == undisturbed(words, k=3)
             assert await collecting == mine
-            return speaker.connections
+            return max(speaker.connections, follower.connections)
 
     async def wait_for_words(count: int) -> None:
         while await asyncio.to_thread(running.source_words) < count:
@@ -258,6 +266,7 @@ def test_streams_and_sums_outlive_the_death_of_a_node(running: Served) -> None:
         return [talked.result() for talked in talks]
 
     connections = asyncio.run(all_at_once())
-    assert max(connections) > 1, "no stream was on the node that died"
+    assert max(connections) > 1, "nobody was on the node that died"
     assert running.source_words() <= counted + 8 * 60, "words were counted twice"
-    assert "turia_replicas 1.0" in running.get("/metrics")[1]
+    while "turia_replicas 1.0" not in running.get("/metrics")[1]:
+        time.sleep(0.2)

@@ -41,25 +41,48 @@ def test_an_error_of_the_work_comes_through() -> None:
 
 
 ORPHANS = """
-import os, sys, time
+import sys, time
 from turia.corpus.processes import in_processes
 
-if __name__ == "__main__":
-    for _ in in_processes(time.sleep, [0, 0, 0, 0, 0, 0, 600, 600], processes=2):
+def work(seconds):
+    if seconds:
         print("working", flush=True)
+    time.sleep(seconds)
+
+def deal_with(result):
+    print("dealing", flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    # The first result is given when five tasks are drawn.
+    tasks = [0, 600, 600, 600, 600, 600]
+    if sys.argv[1] == "dealing":
+        for result in in_processes(work, tasks, processes=2):
+            deal_with(result)
+    else:
+        list(in_processes(work, tasks, processes=2))
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_workers_end_with_a_parent_that_is_stopped(tmp_path: Path, how: signal.Signals) -> None:
-    """The workers hold the parent's standard output: it ends only when they have all ended."""
+@pytest.mark.parametrize(
+    ("how", "when"), [(signal.SIGKILL, "working"), (signal.SIGINT, "working"), (signal.SIGINT, "dealing")]
+)
+def test_workers_end_with_a_parent_that_is_stopped(tmp_path: Path, how: signal.Signals, when: str) -> None:
+    """While a worker works and the parent waits for it, or deals with a result.
+
+    The workers hold the parent's standard output: it ends only when they have all ended.
+    """
     (tmp_path / "orphans.py").write_text(ORPHANS, encoding="utf-8")
-    command = [sys.executable, str(tmp_path / "orphans.py")]
+    command = [sys.executable, str(tmp_path / "orphans.py"), when]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
         assert parent.stdout is not None
-        assert parent.stdout.readline() == "working\n"
-        parent.send_signal(how)
-        parent.communicate(timeout=120)
+        try:
+            while parent.stdout.readline() != f"{when}\n":
+                assert parent.poll() is None
+            parent.send_signal(how)
+            parent.communicate(timeout=120)
+        finally:
+            parent.kill()
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
 
 
 @pytest.fixture(scope="module")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def redis_server() -> Iterator[RedisServer]:
     """For the tests of one file; each begins with `clear`, or with names of its own."""
     skip_without_redis()
-    with RedisServer(tmp_path_factory.mktemp("redis")) as running:
+    with RedisServer() as running:
         yield running

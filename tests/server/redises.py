@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +16,24 @@ import redis
 
 from tests.server.servers import free_port
 
+MEMORY = "/dev/shm"
+
 
 class RedisServer:
-    """`redis-server` as the store wants it, with its append-only file in `folder`."""
+    """`redis-server` as the store wants it, with its append-only file in `folder`.
 
-    def __init__(self, folder: Path) -> None:
+    Without a folder it has one in memory, until its end: what was written outlives a kill there too, and no busy disk
+    makes it slow.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._own: tempfile.TemporaryDirectory[str] | None = None
+        if folder is None:
+            place = MEMORY if os.access(MEMORY, os.W_OK) else None
+            self._own = tempfile.TemporaryDirectory(prefix="turia-redis-", dir=place)
+            folder = Path(self._own.name)
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -32,6 +45,8 @@ class RedisServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill()
+        if self._own is not None:
+            self._own.cleanup()
 
     def start(self, **settings: str) -> None:
         self._folder.mkdir(exist_ok=True)

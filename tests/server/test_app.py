@@ -85,19 +85,24 @@ def test_what_came_before_is_ignored_and_a_gap_refused(server: FakeServer) -> No
         assert (refusal["code"], refusal["retry"]) == ("gap", True)
 
 
-def test_what_follows_the_end_is_refused_and_the_end_stands(server: FakeServer) -> None:
-    with begin(server, k=2) as (begun, socket):
-        send(socket, type="words", seq=1, words=["ka", "le"])
-        # All of it is under way before the server has dealt with the end.
-        send(socket, type="end", seq=3)
-        send(socket, type="words", seq=4, words=["mi"])
-        assert receive(socket, "error")["code"] == "ended"
-    path = f"/api/sessions/{begun['session']}/tickets"
-    _, ticket = server.post(path, Authorization=f"Bearer {begun['secret']}")
-    with open_socket(server) as again:
-        send(again, type="hello", protocol=1, ticket=ticket["ticket"])
-        assert receive(again, "hello")["last_input"] == 3
-        assert [event["word"] for event in events_until(again, "end") if event["type"] == "write"] == ["ka", "le"]
+def test_what_follows_the_end_is_refused_and_the_end_stands(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    with FakeServer(tmp_path, hold=str(hold)) as server:
+        with begin(server, k=2) as (begun, socket):
+            # The end needs the model, so it is not dealt with before the last message is there.
+            hold.touch()
+            send(socket, type="words", seq=1, words=["ka", "le"])
+            send(socket, type="end", seq=3)
+            send(socket, type="words", seq=4, words=["mi"])
+            assert receive(socket, "error")["code"] == "ended"
+            hold.unlink()
+        path = f"/api/sessions/{begun['session']}/tickets"
+        _, ticket = server.post(path, Authorization=f"Bearer {begun['secret']}")
+        with open_socket(server) as again:
+            send(again, type="hello", protocol=1, ticket=ticket["ticket"])
+            assert receive(again, "hello")["last_input"] == 3
+            assert [event["word"] for event in events_until(again, "end") if event["type"] == "write"] == ["ka", "le"]
+        assert server.faults() == []
 
 
 def test_a_viewer_sees_everything_and_says_nothing(server: FakeServer) -> None:
@@ -269,17 +274,17 @@ def test_past_its_capacity_a_server_refuses_politely(tmp_path: Path) -> None:
 
 
 def test_limits_of_a_speaker(tmp_path: Path) -> None:
-    with FakeServer(tmp_path, limits={"unacknowledged": 5, "idle": 0.6, "idle_warning": 0.3, "hello": 0.3}) as server:
-        with begin(server) as (_, socket):
-            send(socket, type="words", seq=1, words=["ka"] * 6)
-            assert receive(socket, "error")["code"] == "queue"
-        with begin(server) as (_, silent):
-            assert receive(silent, "warning")["code"] == "idle"
-            refusal = receive(silent, "error")
-            assert (refusal["code"], refusal["retry"]) == ("idle", True)
-        with open_socket(server) as mute:
-            refusal = receive(mute, "error")
-            assert (refusal["code"], refusal["retry"]) == ("hello", True)
+    """Each on a server of its own: on one with all of them, a speaker who is late for one is refused by another."""
+    with FakeServer(tmp_path, limits={"unacknowledged": 5}) as server, begin(server) as (_, socket):
+        send(socket, type="words", seq=1, words=["ka"] * 6)
+        assert receive(socket, "error")["code"] == "queue"
+    with FakeServer(tmp_path, limits={"idle": 0.6, "idle_warning": 0.3}) as server, begin(server) as (_, silent):
+        assert receive(silent, "warning")["code"] == "idle"
+        refusal = receive(silent, "error")
+        assert (refusal["code"], refusal["retry"]) == ("idle", True)
+    with FakeServer(tmp_path, limits={"hello": 0.3}) as server, open_socket(server) as mute:
+        refusal = receive(mute, "error")
+        assert (refusal["code"], refusal["retry"]) == ("hello", True)
 
 
 def test_keys(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 from tests.server.servers import FakeServer
 from turia.client import BusyError, Follower, Speaker
 from turia.errors import InputError
-from turia.interop.subtitles import parse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -28,21 +28,12 @@ def test_speak_and_watch(server: FakeServer) -> None:
     assert watched.stdout.split() == ["ka", "le", "mi", "no", "pu"]
 
 
-def test_a_recogniser_speaks_and_its_times_reach_the_subtitles(server: FakeServer) -> None:
-    feed = (
-        '{"partial": "ka"}\n'
-        '{\n  "result": [{"word": "ka", "start": 61.0, "end": 61.5}, {"word": "le.", "start": 61.5, "end": 62.25}],\n'
-        '  "text": "ka le."\n}\n{"partial": "mo"}\n'
-        '{"result": [{"word": "mi.", "start": 63.0, "end": 64.0}], "text": "mi."}\n'
-    )
-    command = [sys.executable, str(EXAMPLES / "asr.py"), "vosk", server.url]
-    spoken = subprocess.run(command, input=feed, capture_output=True, text=True, check=True)
-    assert spoken.stdout.split() == ["ka", "le", "mi"]
-    name = spoken.stderr.strip().split("/")[-1]
-    status, text = server.get(f"/api/sessions/{name}/transcript.srt?clock=speaker")
-    assert status == 200
-    assert [(cue.text, cue.start) for cue in parse(text)] == [("ka le", 62_250), ("mi", 64_000)]
-    assert parse(server.get(f"/api/sessions/{name}/transcript.srt")[1])[0].start < 60_000
+def test_a_speaker_whose_input_cannot_be_read_does_not_wait_for_ever(server: FakeServer) -> None:
+    command = [sys.executable, str(EXAMPLES / "speak.py"), server.url]
+    strict = os.environ | {"PYTHONIOENCODING": "utf-8:strict"}
+    spoken = subprocess.run(command, input=b"ka \xff\n", env=strict, capture_output=True, check=False, timeout=60)
+    assert spoken.returncode == 1
+    assert b"UnicodeDecodeError" in spoken.stderr
 
 
 def test_speak_in_javascript(server: FakeServer, tmp_path: Path) -> None:

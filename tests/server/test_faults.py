@@ -13,7 +13,8 @@ from benchmarks.server_faults import run
         ("cuts", 40),
         ("kills", 3),
         ("viewers", 30),
-        ("slow-reader", 800),
+        # More than the buffers on the way take: or else nobody would notice that he does not read.
+        ("slow-reader", 1200),
         ("stuck-reader", 800),
         ("fuzz", 500),
         ("idle", 100),

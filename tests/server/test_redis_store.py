@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import redis
@@ -21,10 +20,10 @@ from turia.server.redis_store import RedisStore
 from turia.server.store import StoreError
 
 
-def test_what_was_taken_survives_a_kill_of_redis(tmp_path: Path) -> None:
+def test_what_was_taken_survives_a_kill_of_redis() -> None:
     skip_without_redis()
-    with RedisServer(tmp_path) as server:
-        store = RedisStore(server.url)
+    with RedisServer() as server:
+        store = RedisStore(server.url, patience=60.0)
         store.create(SAVED, ["a"])
         for number in range(20):
             step = replace(STEP, inputs_before=2 * number, inputs=2 * number + 2, events_before=2 * number + 1)
@@ -40,10 +39,10 @@ def test_what_was_taken_survives_a_kill_of_redis(tmp_path: Path) -> None:
         store.close()
 
 
-def test_a_redis_that_comes_back_in_time_was_only_waited_for(tmp_path: Path) -> None:
+def test_a_redis_that_comes_back_in_time_was_only_waited_for() -> None:
     skip_without_redis()
-    with RedisServer(tmp_path) as server:
-        store = RedisStore(server.url, patience=20.0)
+    with RedisServer() as server:
+        store = RedisStore(server.url, patience=60.0)
         store.create(SAVED, ["a"])
         server.kill()
         back = threading.Timer(0.5, server.start)
@@ -60,13 +59,16 @@ def test_a_redis_that_comes_back_in_time_was_only_waited_for(tmp_path: Path) -> 
 
 def test_without_an_answer_the_store_says_so_and_nothing_is_half_done(redis_server: RedisServer) -> None:
     redis_server.clear()
-    store = RedisStore(redis_server.url, patience=0.3, answer_seconds=0.2)
+    store = RedisStore(redis_server.url, patience=60.0, answer_seconds=60.0)
     store.create(SAVED, ["a"])
+    # Patient until it is opened: a Redis that is only slow is not yet to be given up.
+    hasty = RedisStore(redis_server.url, patience=60.0, answer_seconds=0.2)
+    hasty.patience = 0.3
     asks: list[Callable[[], object]] = [
-        lambda: store.advance([STEP]),
-        lambda: store.load("id"),
-        lambda: store.use_ticket("x"),
-        lambda: RedisCluster(store.client).members(),
+        lambda: hasty.advance([STEP]),
+        lambda: hasty.load("id"),
+        lambda: hasty.use_ticket("x"),
+        lambda: RedisCluster(hasty.client).members(),
     ]
     redis_server.pause()
     for ask in asks:
@@ -76,12 +78,14 @@ def test_without_an_answer_the_store_says_so_and_nothing_is_half_done(redis_serv
     # What was asked while nobody answered may have been taken or not, but whole: asking again makes it so.
     assert store.advance([STEP]) == [True]
     assert store.events("id", 0, 10) == (1, ["a", "b", "c"])
+    hasty.close()
     store.close()
 
 
 def test_a_full_redis_takes_nothing_and_loses_nothing(redis_server: RedisServer) -> None:
     redis_server.clear()
-    store = RedisStore(redis_server.url, patience=0.2)
+    # It answers that it is full, so it has all the time for an answer.
+    store = RedisStore(redis_server.url, patience=0.2, answer_seconds=60.0)
     store.create(SAVED, ["a"])
     store.client.config_set("maxmemory", "1")
     with pytest.raises(StoreError, match="does not answer"):
@@ -105,23 +109,43 @@ def test_sessions_expire_by_themselves(redis_server: RedisServer) -> None:
     store.close()
 
 
-def test_a_redis_that_may_lose_sessions_is_refused(tmp_path: Path) -> None:
+def test_a_redis_that_may_lose_sessions_is_refused() -> None:
     skip_without_redis()
-    server = RedisServer(tmp_path)
-    server.start(appendonly="no")
-    with pytest.raises(ResourceError, match="set `appendonly yes`"):
-        RedisStore(server.url)
-    server.kill()
-    server.start(appendfsync="everysec")
-    with pytest.raises(ResourceError, match="set `appendfsync always`"):
-        RedisStore(server.url)
-    server.kill()
-    server.start(**{"maxmemory-policy": "allkeys-lru"})
-    with pytest.raises(ResourceError, match="noeviction"):
-        RedisStore(server.url)
-    server.kill()
-    with pytest.raises(StoreError, match="does not answer"):
-        RedisStore(server.url, patience=0.2)
+    with RedisServer() as server:
+        for settings, told in (
+            ({"appendonly": "no"}, "set `appendonly yes`"),
+            ({"appendfsync": "everysec"}, "set `appendfsync always`"),
+            ({"maxmemory-policy": "allkeys-lru"}, "noeviction"),
+        ):
+            server.kill()
+            server.start(**settings)
+            with pytest.raises(ResourceError, match=told):
+                RedisStore(server.url, patience=60.0)
+        server.kill()
+        with pytest.raises(StoreError, match="does not answer"):
+            RedisStore(server.url, patience=0.2)
+
+
+def test_a_slow_answer_about_settings_is_waited_for_and_none_is_a_warning(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked, answers = 0, redis.Redis.config_get
+
+    def slow(client: redis.Redis, name: str) -> object:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise redis.TimeoutError("too late")
+        return answers(client, name)
+
+    monkeypatch.setattr(redis.Redis, "config_get", slow)
+    RedisStore(redis_server.url, patience=60.0).close()
+    assert (asked, "does not tell its settings" in caplog.text) == (2, False)
+    with redis.Redis(port=redis_server.port) as operator:
+        operator.acl_setuser("default", enabled=True, commands=["-config"])
+        RedisStore(redis_server.url, patience=60.0).close()
+        operator.acl_setuser("default", enabled=True, commands=["+config"])
+    assert "does not tell its settings" in caplog.text
 
 
 def test_an_address_that_is_none_is_named() -> None:
@@ -156,7 +180,7 @@ def test_a_password_that_was_changed_is_told_at_once_and_words_wait(redis_server
 def test_a_member_of_a_newer_release_may_tell_more(redis_server: RedisServer) -> None:
     redis_server.clear()
     store = RedisStore(redis_server.url)
-    cluster, member = RedisCluster(store.client), Member("one", True, 3, 8, 2, {"a": 3})
+    cluster, member = RedisCluster(store.client, seconds=600), Member("one", True, 3, 8, 2, {"a": 3})
     cluster.announce(member)
     told = json.loads(store.client.get("turia:{cluster}:member:one"))
     store.client.set("turia:{cluster}:member:one", json.dumps(told | {"zone": "b"}))
@@ -167,7 +191,7 @@ def test_a_member_of_a_newer_release_may_tell_more(redis_server: RedisServer) ->
 def test_members_are_there_while_they_say_so(redis_server: RedisServer) -> None:
     redis_server.clear()
     store = RedisStore(redis_server.url)
-    cluster, short = RedisCluster(store.client), RedisCluster(store.client, seconds=0.05)
+    cluster, short = RedisCluster(store.client, seconds=600), RedisCluster(store.client, seconds=0.05)
     one = Member("one", True, 3, 8, 2, {"a": 3})
     cluster.announce(one)
     cluster.announce(Member("two", False, 1, 8, 1, {"a": 1}))

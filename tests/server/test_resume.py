@@ -54,13 +54,16 @@ def test_a_silent_speaker_comes_back_with_the_next_word(tmp_path: Path) -> None:
             # The only place is somebody else's as soon as it is not used.
             while (await asyncio.to_thread(server.post, "/api/sessions"))[0] != 201:
                 await asyncio.sleep(0.05)
-            assert (speaker.connections, speaker.connected) == (1, False)
+            while speaker.connected:
+                await asyncio.sleep(0.01)
+            # A slow one may have come twice before it rests.
+            before = speaker.connections
             await speaker.say("mi.")
             await speaker.end()
             check(await collect(speaker), ["ka", "le.", "mi."])
-            assert speaker.connections == 2
+            assert speaker.connections > before
 
-    with FakeServer(tmp_path, limits={"idle": 1.0, "idle_warning": 0.5, "grace": 0.5, "streams": 1}) as server:
+    with FakeServer(tmp_path, limits={"idle": 5.0, "idle_warning": 2.5, "grace": 0.5, "streams": 1}) as server:
         asyncio.run(be_silent_for_long())
         assert server.faults() == []
 

@@ -62,13 +62,15 @@ def test_metrics_add_up(pair: Pair) -> None:
     asyncio.run(talk(pair.first))
     asyncio.run(talk(pair.second))
     # Each hands in what it counted within a second.
-    while source_words(pair.second) < 60:
+    while min(source_words(pair.first), source_words(pair.second)) < 60:
         time.sleep(0.1)
     assert source_words(pair.first) == source_words(pair.second) == 60
-    text = pair.first.get("/metrics")[1]
-    assert "turia_replicas 2.0" in text
-    assert 'turia_delay_seconds_bucket{le="+Inf"}' in text
-    assert json.loads(pair.first.get("/readyz")[1])["capacity"] == 32
+    assert 'turia_delay_seconds_bucket{le="+Inf"}' in pair.first.get("/metrics")[1]
+    # A server that is late with an announcement is away for a moment.
+    while "turia_replicas 2.0" not in pair.first.get("/metrics")[1]:
+        time.sleep(0.1)
+    while json.loads(pair.first.get("/readyz")[1])["capacity"] != 32:
+        time.sleep(0.1)
 
 
 def test_a_session_moves_between_servers_and_a_viewer_elsewhere_sees_all_of_it(pair: Pair) -> None:

@@ -32,7 +32,7 @@ def opens(request: pytest.FixtureRequest, tmp_path: Path) -> Opens:
         return lambda: SqliteStore(tmp_path / "new" / "sessions.sqlite")
     server: RedisServer = request.getfixturevalue("redis_server")
     server.clear()
-    return lambda: RedisStore(server.url, journal=JOURNAL, patience=1.0)
+    return lambda: RedisStore(server.url, journal=JOURNAL, patience=60.0, answer_seconds=60.0)
 
 
 @pytest.fixture

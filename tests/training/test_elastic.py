@@ -83,7 +83,7 @@ def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_els
             agent.kill()
     told = "\n".join(path.read_text() for path in errors)
     assert [agent.returncode for agent in agents] == [0, 0], told
-    assert (pair / "ended-1").read_text() == "1", "rank 1 was not killed, or not begun again"
+    assert int((pair / "ended-1").read_text()) >= 1, "rank 1 was not killed, or not begun again"
     runs = [RunFolder(folder / "run") for folder in (alone, pair)]
     assert [run.steps()[-1] for run in runs] == [STEPS, STEPS]
     curves = [[entry["dev_loss"] for entry in run.read_log() if "dev_loss" in entry] for run in runs]

@@ -32,6 +32,7 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
         return
     # Spawned, because a fork of a process with threads (numpy has some) may hang.
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     with ProcessPoolExecutor(processes, context, initializer=_follow_parent) as pool:
         running: deque[Future[Result]] = deque()
         try:
@@ -41,10 +42,12 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
-        except KeyboardInterrupt:
-            # A task may take long, and whoever interrupts does not want to wait for its end.
+        except (KeyboardInterrupt, GeneratorExit):
+            # A task may take long, and whoever interrupts (here, or while a result is dealt with: the generator is then
+            # closed) does not want to wait for its end.
             for child in multiprocessing.active_children():
-                child.terminate()
+                if child not in others:
+                    child.terminate()
             raise
         except BrokenProcessPool as error:
             raise ResourceError(

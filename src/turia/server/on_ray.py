@@ -53,6 +53,9 @@ SETTINGS = {
 """Environment of Ray: it tells nobody, a proxy hands connections to all replicas, not first to those of its own node,
 and on a busy machine a node has two minutes to start and a proxy one (Ray kills it after five seconds otherwise). On a
 cluster, `ray start` must have it."""
+STARTING = {"RAY_gcs_server_port_wait_time_s": "120"}
+"""What a machine that starts a cluster has besides: two minutes for its first service, too. It is also how often Ray
+tries to join a cluster, up to a minute each time: nobody is to wait so long for an address that is wrong."""
 HEALTH_SECONDS = 2.0
 UNASKED_SECONDS = 3 * HEALTH_SECONDS
 """A replica that was not asked for its health for so long is to go."""
@@ -263,4 +266,5 @@ def begin_ray(object_store: int = OBJECT_STORE) -> None:
     if "RAY_ADDRESS" in os.environ:
         ray.init(log_to_driver=False)
     else:
+        os.environ |= STARTING
         ray.init(address="local", include_dashboard=False, object_store_memory=object_store, log_to_driver=False)

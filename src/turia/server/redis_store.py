@@ -92,7 +92,8 @@ class RedisStore:
         patience: float = PATIENCE,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        self._journal, self._keep, self._ticket_seconds, self._patience = journal, int(keep), ticket_seconds, patience
+        self._journal, self._keep, self._ticket_seconds = journal, int(keep), ticket_seconds
+        self.patience = patience
         try:
             # Trying again is done here, where it is known what may be asked twice.
             # Its types do not know of decode_responses.
@@ -114,21 +115,27 @@ class RedisStore:
         told: dict[str, Any] = self.ask(self.client.info)
         if told["aof_enabled"] != 1:
             raise ResourceError("the Redis of --store keeps no append-only file; set `appendonly yes`")
-        try:
-            fsync = self.client.config_get("appendfsync")["appendfsync"]
-        except redis.ResponseError:
+        fsync = self.ask(self._fsync)
+        if fsync is None:
             log.warning("the Redis of --store does not tell its settings; it must have `appendfsync always`")
-        else:
-            if fsync != "always":
-                raise ResourceError(f"the Redis of --store has `appendfsync {fsync}`; set `appendfsync always`")
+        elif fsync != "always":
+            raise ResourceError(f"the Redis of --store has `appendfsync {fsync}`; set `appendfsync always`")
         if told["maxmemory_policy"] != "noeviction":
             raise ResourceError(
                 f"the Redis of --store evicts keys ({told['maxmemory_policy']}); set `maxmemory-policy noeviction`"
             )
 
+    def _fsync(self) -> str | None:
+        """None where a Redis does not tell: asking again would not help."""
+        try:
+            told: str = self.client.config_get("appendfsync")["appendfsync"]
+        except redis.ResponseError:
+            return None
+        return told
+
     def ask(self, question: Callable[[], T]) -> T:
         """The answer to something that may be asked twice; waits for a Redis that is away, loading or full."""
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self.patience
         while True:
             try:
                 return question()
