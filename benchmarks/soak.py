@@ -12,7 +12,8 @@ may grow: the last tenth may have 5 % more memory than the second, and a state i
 and window can be. Time is printed and not judged: it is the machine's too. Exit code 1 if something grew.
 
 Normalisation and subwords remember words, up to a bound (65,536 each), which random words reach and speech does not. So
-as many are shown to them first as fill both: what they take would hide what must not grow, or look like it.
+as many are shown to them first as fill both: what they take would hide what must not grow, or look like it. So would
+the runtime, which keeps the memory of its largest call: the largest window that there can be comes first.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from turia.text.normalise import normalise_word
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
 REMEMBERED = 150_000
 """Random words: twice the bound, so that memory is level when the stream begins."""
+LARGEST_SENTENCE = 60
+"""Words; of forty pieces each they are more than a window takes."""
 MOST_MEMORY = 1.05
 """Of what the second tenth had."""
 MOST_STATE = 100_000
@@ -70,6 +73,13 @@ def fill_what_is_remembered(stream: Stream) -> None:
     for given in islice(noise(0), REMEMBERED):
         if normal := normalise_word(given):
             stream.model.source_subwords.encode_word(normal)
+
+
+def fill_the_runtime(stream: Stream) -> None:
+    """A sentence of many long words, read whole before the first is written."""
+    for _ in range(LARGEST_SENTENCE):
+        stream.push("\U00020000" * 10)
+    stream.flush()
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,9 @@ def main() -> int:
     parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
     options = parser.parse_args()
     if options.model:
-        stream = Translator.load(options.model).stream(k=4, punctuation=options.punctuation)
+        translator = Translator.load(options.model)
+        fill_the_runtime(translator.stream(k=LARGEST_SENTENCE))
+        stream = translator.stream(k=4, punctuation=options.punctuation)
     else:
         stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
     words = cycle(options.text.read_text(encoding="utf-8").split()) if options.text else noise(1)

@@ -19,13 +19,13 @@ async def read_words(speaker: Speaker) -> None:
 
 
 async def main(url: str) -> None:
-    async with Speaker(url, k=4) as speaker:
+    # Whatever ends the reading ends the listening too.
+    async with Speaker(url, k=4) as speaker, asyncio.TaskGroup() as tasks:
         print(f"{url}/watch/{speaker.session}", file=sys.stderr, flush=True)
-        reading = asyncio.create_task(read_words(speaker))
+        tasks.create_task(read_words(speaker))
         async for event in speaker.events():
             if event["type"] in ("write", "sentence"):
                 print(event.get("word", "\n"), end=" " if "word" in event else "", flush=True)
-        await reading
 
 
 if __name__ == "__main__":

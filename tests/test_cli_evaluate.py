@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
         (["nonsense"], "error: No such command 'nonsense'."),
         (["evaluate", "--source", "source"], "error: expected --source and --reference, or --instances"),
         (["evaluate", *STREAM, "--instances", "log"], "error: --instances has sources and references of its own"),
+        (["evaluate", "--instances", "log", "--sentences"], "error: --sentences is for files of lines; each instance"),
         (["evaluate", *STREAM, "--unit", "byte"], "error: Invalid value for '--unit'"),
         (["evaluate", *STREAM, "--dal-scale", "nan"], "error: --dal-scale is nan, expected a number from 0 to 100"),
         (["evaluate", *STREAM, "--dal-scale", "inf"], "error: --dal-scale is inf, expected a number from 0 to 100"),
@@ -180,6 +182,29 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Commands:" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"turia {__version__}\n"
+
+
+def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["segmenter"]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "Usage: turia segmenter [OPTIONS] COMMAND [ARGS]..."
+    assert any(line.split()[:2] == ["apply", "Cut"] for line in shown)
+
+
+@pytest.mark.parametrize(
+    "locale", [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
+)
+def test_what_is_written_does_not_depend_on_the_locale(folder: Path, locale: dict[str, str]) -> None:
+    (folder / "hypothesis").write_text("Łódź → 東京", encoding="utf-8")
+    command = [sys.executable, "-m", "turia", "resegment", "--hypothesis", "hypothesis", "--reference", "reference"]
+    done = subprocess.run(command, env=os.environ | locale, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode("utf-8").split() == ["Łódź", "→", "東京"]
+    (folder / "actions").write_text("Ł", encoding="utf-8")
+    command = [sys.executable, "-m", "turia", "evaluate", *STREAM]
+    done = subprocess.run(command, env=os.environ | locale, capture_output=True, check=False)
+    told = "error: actions:1: column 1: expected R or W, found 'Ł'\n"
+    assert (done.returncode, done.stderr.decode("utf-8")) == (2, told)
 
 
 def test_as_a_module_into_a_pipe_that_closes(folder: Path) -> None:

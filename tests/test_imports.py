@@ -44,8 +44,9 @@ MAY_IMPORT = {
     # Transcripts are subtitle files.
     "server": {"stream", "text", "policy", "segmenter", "runtime", "engine", "interop"},
     "client": set[str](),
-    # Sweeps read test sets.
+    # Sweeps read test sets; `turia send` speaks to a server.
     "interop": {
+        "client",
         "stream",
         "text",
         "policy",

@@ -7,6 +7,7 @@ line, `error: ...`: exit code 2 for what the user can mend, 1 for the rest; `--d
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -26,6 +27,7 @@ INTERRUPTED = 130
 COMMANDS: tuple[Callable[..., None], ...] = (
     live.translate,
     live.serve,
+    live.send,
     scores.evaluate,
     scores.convert,
     scores.resegment,
@@ -42,6 +44,7 @@ SEGMENTER_COMMANDS: tuple[Callable[..., None], ...] = (segmenter.train, segmente
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
+    _speak_utf8()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     debug = "--debug" in given
     try:
@@ -62,6 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"error: {_one_line(error)}", file=sys.stderr)
         return _exit_code(error)
     return code if isinstance(code, int) else 0
+
+
+def _speak_utf8() -> None:
+    """What is written is the same whatever the locale; only what is no text at all is treated as before."""
+    for stream in (sys.stdout, sys.stderr):
+        # Who calls `main` may have put something else in their place.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _exit_code(error: Exception) -> int:
@@ -96,6 +107,13 @@ def _options(
     # `main` looks for --debug itself: it must know before anything can go wrong.
 
 
+def _segmenter(context: typer.Context) -> None:
+    """The stream segmenter: where sentences end."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
+
+
 def _make_app() -> typer.Typer:
     """The table as Typer wants it."""
     whole = typer.Typer(
@@ -108,7 +126,8 @@ def _make_app() -> typer.Typer:
     whole.callback()(_options)
     for command in COMMANDS:
         whole.command()(command)
-    below = typer.Typer(help="The stream segmenter: where sentences end.", no_args_is_help=True)
+    below = typer.Typer()
+    below.callback(invoke_without_command=True)(_segmenter)
     for command in SEGMENTER_COMMANDS:
         below.command()(command)
     whole.add_typer(below, name="segmenter")

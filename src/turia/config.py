@@ -7,6 +7,7 @@ keep together is in `__post_init__`. How a file becomes a recipe is in `typed.py
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -283,6 +284,11 @@ class Published:
     unit: Literal["word", "moses"] = "moses"
 
 
+def file_name(name: str) -> str:
+    """A test set's name as the name of files."""
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
 @dataclass(frozen=True)
 class SweepTest:
     """A test set."""
@@ -334,8 +340,7 @@ class SweepRecipe:
             raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
         if self.resamples == 1:
             raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
-        names = [test.name for test in self.test]
-        if len(set(names)) < len(names):
-            raise ConfigError("two test sets have one name")
+        if len({file_name(test.name) for test in self.test}) < len(self.test):
+            raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
         if len({Path(model).name for model in self.models}) < len(self.models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")

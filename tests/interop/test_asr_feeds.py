@@ -80,6 +80,14 @@ def test_deepgram() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [("words", "ja"), ("whisper", "0 1000 ja"), ("jsonl", '{"text": "ja"}'), ("vosk", '{"text": "ja"}')],
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_line(kind: InputFormat, line: str) -> None:
+    assert [word for word, _, _ in heard(kind, f"\ufeff{line}", line)] == ["ja", "ja"]
+
+
 @given(
     st.lists(
         st.tuples(

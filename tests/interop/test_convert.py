@@ -180,6 +180,25 @@ def test_traces_with_and_without_times_are_not_mixed(tmp_path: Path) -> None:
         ('{"prediction":"a","reference":"b","source_length":0,"delays":[1]}', "log:1: source_length is 0"),
         ('{"prediction":"a","reference":"b","source_length":2,"delays":"x"}', "log:1: delays is not a list"),
         ('{"prediction":"a b","reference":"b","source_length":2,"delays":[1]}', "log:1: 2 words, but 1 delays"),
+        ('{"prediction":"a","reference":"b","source_length":2,"delays":[NaN]}', "log:1: not JSON: NaN is not a JSON"),
+        (
+            '{"prediction":"a","reference":"b","source_length":Infinity,"delays":[1]}',
+            "log:1: not JSON: Infinity is not",
+        ),
+        ('{"prediction":"a","reference":"b","source_length":1e999,"delays":[1]}', "log:1: source_length is inf"),
+        ('{"prediction":"a","reference":"b","source_length":2,"delays":[1e999]}', "log:1: delays is not a list"),
+        (f'{{"prediction":"a","reference":"b","source_length":2,"delays":[{10**400}]}}', "log:1: delays is not a list"),
+        (
+            f'{{"prediction":"a","reference":"b","source_length":{10**400},"delays":[1]}}',
+            "log:1: source_length is 1000",
+        ),
+        ('{"prediction":"a","reference":"b","source_length":2,"delays":[' + "1" * 5000 + "]}", "log:1: not JSON: Exc"),
+        ("[" * 100_000, "log:1: not JSON: maximum recursion depth exceeded"),
+        ('{"prediction":"a b","reference":"b","source_length":2,"delays":[2,1]}', "log:1: delays go back"),
+        (
+            '{"prediction":"a","reference":"b","source_length":2,"delays":[-1]}',
+            "log:1: delays go back, or begin below 0",
+        ),
     ],
 )
 def test_an_instances_log_that_is_none(tmp_path: Path, line: str, message: str) -> None:
@@ -187,3 +206,35 @@ def test_an_instances_log_that_is_none(tmp_path: Path, line: str, message: str) 
     with pytest.raises(FormatError) as caught:
         read_instances(tmp_path / "log")
     assert message in str(caught.value)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    stream = made_up(tmp_path, 1, timed=False)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="project is there and not empty; choose another place"):
+        write(folder, "simuleval", [stream])
+    assert [file.name for file in folder.iterdir()] == ["config.yaml"]
+    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
+    with pytest.raises(InputError, match=r"1\.source is there and is no folder"):
+        write(stream[0], "simuleval", [stream])
+    # What was converted before may be converted again.
+    once = (write(tmp_path / "log", "simuleval", [stream]) / "instances.log").read_bytes()
+    (tmp_path / "log" / "instances.log").write_text("", encoding="utf-8")
+    assert (write(tmp_path / "log", "simuleval", [stream]) / "instances.log").read_bytes() == once
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_stream_without_words_has_a_score_in_the_authors_logs_too(tmp_path: Path, ended: bool) -> None:
+    source, reference, _ = made_up(tmp_path, 1, timed=False)
+    total = len(source.read_text(encoding="utf-8").split())
+    silent = tmp_path / "silent.jsonl"
+    lines = trace_lines(Trace({}, (End(total, 0),) if ended else ()))
+    silent.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    folder = write(tmp_path / "log", "actions", [(source, reference, silent)])
+    files = {name: [folder / f"stream-000.{name}"] for name in ("source", "reference", "hypothesis", "actions")}
+    logs = load_streams(files["source"], files["reference"], hypotheses=files["hypothesis"], actions=files["actions"])
+    ours, again = report([(source, reference, silent)]), evaluate(logs, EVERYTHING)
+    assert (again.bleu.value, again.empty, again.sentences) == (ours.bleu.value, 12, 12)
+    assert (again.ap, again.al, again.dal) == (ours.ap, ours.al, ours.dal)

@@ -13,9 +13,9 @@ from huggingface_hub.repocard import metadata_load
 from turia.cli import main
 from turia.engine.translator import Translator
 from turia.errors import InputError, ModelError
-from turia.interop.hub import make_hub_folder
+from turia.interop.hub import hub_card, make_hub_folder
 from turia.interop.installed import installed
-from turia.runtime.folder import WEIGHTS_FILE, write_sums
+from turia.runtime.folder import WEIGHTS_FILE, load_folder, write_sums
 
 CARD = """---
 languages:
@@ -90,3 +90,36 @@ def test_the_command_takes_a_model_folder_too(folder: Path, tmp_path: Path, caps
     assert (folder / "README.md").read_text(encoding="utf-8") == CARD
     assert main(["export", str(folder), str(tmp_path / "again")]) == 2
     assert "recipe.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--hub", "--license", "foo"], "error: licence 'foo' is not one that the hub knows"),
+        (["--hub", "--precision", "int8"], "a model, which is copied as it is; --precision is for a run"),
+        (["--hub", "--average", "2"], "a model, which is copied as it is; --average is for a run"),
+        (["--hub", "--history", "0"], "a model, which is copied as it is; --history is for a run"),
+        (["--license", "mit"], "error: --license is for the card of a folder for the hub; give --hub too"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_written(
+    folder: Path, tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(folder), str(tmp_path / "hub"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "hub").exists()
+
+
+def test_a_place_that_is_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    assert main(["export", str(folder), str(tmp_path / "file"), "--hub"]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path / 'file'} is there and is no folder; choose another place\n"
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_card_made_twice_is_the_card_made_once(folder: Path) -> None:
+    config = load_folder(folder).config
+    card = CARD.replace('europarl/de-en: "v9"', r'talks: "a \ b"')
+    once = hub_card(card, config, "mit")
+    assert hub_card(once, config, "mit") == once
+    assert r'- "talks: \"a \\ b\""' in once

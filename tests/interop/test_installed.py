@@ -17,6 +17,8 @@ language: [de, en]
 data:
 - Europarl v10
 - "Tatoeba: 2024"
+- "the \\"best\\" \\u00e4"
+- 'somebody''s'
 scores: 'BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)'
 empty:
 ---
@@ -29,7 +31,7 @@ scores: not this one
 def test_front_matter() -> None:
     assert front_matter(CARD) == {
         "language": ("[de, en]",),
-        "data": ("Europarl v10", "Tatoeba: 2024"),
+        "data": ("Europarl v10", "Tatoeba: 2024", 'the "best" ä', "somebody's"),
         "scores": ("BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)",),
         "empty": (),
     }
@@ -54,7 +56,7 @@ def test_a_model_is_described_by_its_folder(folder: Path) -> None:
     found = describe("tiny", folder)
     assert (found.source_language, found.target_language) == ("de", "en")
     assert found.windows == (0, 2)
-    assert found.data == ("Europarl v10", "Tatoeba: 2024")
+    assert found.data[:2] == ("Europarl v10", "Tatoeba: 2024")
     # 500 pieces of 64; 2 encoder layers of an attention and a feed-forward; 2 decoder layers with one attention more.
     attention, feed_forward, norm = 4 * 64 * 64 + 4 * 64, 2 * 64 * 128 + 128 + 64, 2 * 64
     encoder = 2 * (attention + feed_forward + 2 * norm) + norm
@@ -70,7 +72,7 @@ def test_the_command_lists_models(folder: Path, capsys: pytest.CaptureFixture[st
     assert main(["models", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert "de → en" in printed
-    assert "tiny data: Europarl v10, Tatoeba: 2024\n" in printed
+    assert 'tiny data: Europarl v10, Tatoeba: 2024, the "best" ä, somebody\'s\n' in printed
     assert "tiny score: BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)\n" in printed
     assert main(["models", str(folder / "nowhere")]) == 2
 

@@ -29,7 +29,7 @@ from turia.interop.subtitles import (
 
 words = st.lists(
     st.tuples(
-        st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=50), st.booleans()
+        st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=300), st.booleans()
     ),
     min_size=1,
     max_size=60,
@@ -57,6 +57,12 @@ def test_cues_hold_all_words_in_two_short_lines_one_after_the_other(said: list[t
         assert cue.end - cue.start >= SHORTEST_MS - 1e-6
         assert len(cue.text) / (cue.end - cue.start) * 1000 <= MOST_CHARACTERS_A_SECOND + 1e-6
     assert all(one.end <= other.start for one, other in itertools.pairwise(cues))
+
+
+def test_a_word_that_two_lines_cannot_hold_goes_on_in_the_next_cue() -> None:
+    cues = cues_of([("so", False), ("x" * 130, False), ("and", True)], 400)
+    assert [[len(line) for line in cue.text.split("\n")] for cue in cues] == [[2], [42, 42], [42, 8]]
+    assert cues[-1].text.endswith("xxxx and")
 
 
 def test_a_sentence_end_closes_the_cue() -> None:

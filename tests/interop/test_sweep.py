@@ -68,6 +68,7 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
+        ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
         ({"windows": [-1]}, r"windows\[0\] is -1"),
     ],
 )

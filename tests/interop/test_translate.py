@@ -14,6 +14,7 @@ from tests.engine.fakes import Echo, TargetSeen, fake_model
 from turia.engine.model import Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.errors import FormatError, InputError
 from turia.interop.output import OutputFormat
 from turia.interop.subtitles import parse
 from turia.interop.translate import run as run_command
@@ -98,6 +99,41 @@ def test_an_interrupt_finishes_what_was_read() -> None:
     assert translate(stream(), speak(), "text", out, trace) == signal.SIGTERM
     assert out.getvalue() == "ka le\n"
     assert parse_trace(trace.getvalue().splitlines()).source_words() == 2
+
+
+@pytest.mark.parametrize(("kind", "texts"), [("text", ["ka le\n"]), ("srt", ["ka le"])])
+def test_a_bad_line_finishes_what_was_read_before_it(kind: OutputFormat, texts: list[str]) -> None:
+    def speak() -> Iterator[SpokenWord]:
+        yield from map(SpokenWord, WORDS[:2])
+        raise FormatError("not JSON", "feed", 3)
+
+    out, trace = io.StringIO(), io.StringIO()
+    with pytest.raises(FormatError, match="feed:3: not JSON"):
+        translate(stream(), speak(), kind, out, trace)
+    written = out.getvalue()
+    assert (texts == [written]) if kind == "text" else ([cue.text for cue in parse(written)] == texts)
+    recorded = parse_trace(trace.getvalue().splitlines())
+    assert (recorded.words(), recorded.source_words()) == (["ka", "le"], 2)
+
+
+def test_a_source_that_is_not_there_costs_no_older_trace(tmp_path: Path) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text("kept", encoding="utf-8")
+    with pytest.raises(InputError, match=r"missing: cannot be read: No such file"):
+        run_command(stream(), tmp_path / "missing", "words", "text", old)
+    assert old.read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.parametrize("link", [None, "symbolic", "hard"])
+def test_a_trace_is_not_written_over_its_source(tmp_path: Path, link: str | None) -> None:
+    source = trace = tmp_path / "source"
+    source.write_text("ka le mi no pu", encoding="utf-8")
+    if link is not None:
+        trace = tmp_path / "trace"
+        trace.symlink_to(source) if link == "symbolic" else trace.hardlink_to(source)
+    with pytest.raises(InputError, match="is the very file that is read"):
+        run_command(stream(), source, "words", "text", trace)
+    assert source.read_text(encoding="utf-8") == "ka le mi no pu"
 
 
 def test_times_of_the_speech_go_to_the_trace_and_to_the_subtitles() -> None:

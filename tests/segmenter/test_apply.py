@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turia.cli import main
+from turia.engine.translator import packaged_models
 from turia.errors import InputError
 from turia.segmenter.apply import choose, pieces
 from turia.segmenter.classifier import Classifier
@@ -47,6 +49,22 @@ def test_a_model_or_a_language_is_needed(exported: Path) -> None:
     for model, punctuation in ((None, None), (exported, "de")):
         with pytest.raises(InputError, match="expected either --model FOLDER or --punctuation LANGUAGE"):
             choose(model, punctuation, 1, 60)
+
+
+def test_the_command_takes_a_folder_or_the_name_of_a_model(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = tmp_path / "words"
+    words.write_text("a b c d", encoding="utf-8")
+    assert main(["segmenter", "apply", str(words), "--model", str(exported)]) == 0
+    assert capsys.readouterr().out.split() == ["a", "b", "c", "d"]
+    assert main(["segmenter", "apply", str(words), "--model", str(words)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: no model '{words}': it is no folder, and the models in this")
+    if "de-en" not in packaged_models():
+        pytest.skip("this package has no model")
+    words.write_text("guten morgen meine damen und herren wir beginnen", encoding="utf-8")
+    assert main(["segmenter", "apply", str(words), "--model", "de-en"]) == 0
+    assert capsys.readouterr().out.split() == words.read_text(encoding="utf-8").split()
 
 
 def test_argmax_is_for_a_network() -> None:

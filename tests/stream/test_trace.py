@@ -75,6 +75,9 @@ def test_blank_lines_do_not_shift_the_line_numbers() -> None:
         ([HEADER, "[1]"], "t:2: expected a JSON object"),
         ([HEADER, "W R W"], "t:2: not JSON: Expecting value at column 1"),
         ([HEADER, LADIES.replace("812.4", "NaN")], "t:2: not JSON: NaN is not a JSON number"),
+        ([HEADER, LADIES.replace("812.4", "1e999")], "t:2: not JSON: 1e999 is too large for a number"),
+        ([HEADER.replace("4", "-1e999")], "t:1: not JSON: -1e999 is too large for a number"),
+        ([HEADER, LADIES.replace("812.4", f"{10**400}")], f"t:2: ms is {10**400}, expected a number"),
         (
             [HEADER.replace("4", '"\\ud800"')],
             "t:1: not JSON: 'utf-8' codec can't encode character '\\ud800' in position 34: surrogates not allowed",

@@ -47,5 +47,13 @@ def test_a_word_comes_before_the_next_is_typed() -> None:
         assert next(words) == "T\u00e4g"
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_word() -> None:
+    mark = b"\xef\xbb\xbf"
+    assert list(read_words(BufferedReader(BytesIO(mark + b"guten Tag")))) == ["guten", "Tag"]
+    chunks = [mark[:1], mark[1:2], mark[2:], b"gu", b"ten " + mark + b"Tag"]
+    assert list(read_words(BufferedReader(Chunks(chunks)))) == ["guten", "\ufeffTag"]
+    assert list(read_words(BufferedReader(BytesIO(mark[:1])))) == ["\ufffd"]
+
+
 def test_bytes_that_are_not_utf8_are_marked() -> None:
     assert list(read_words(BufferedReader(BytesIO(b"a\xff b \xc3")))) == ["a\ufffd", "b", "\ufffd"]

@@ -22,7 +22,7 @@ from turia.corpus.shards import load_subwords
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator
-from turia.errors import InputError, ModelError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.interop.bench_script import ScriptedBackend, speech
 from turia.model.checkpoint import load_json, load_model
 from turia.runtime.folder import load_folder
@@ -237,6 +237,14 @@ def test_weights_of_torch_and_what_is_refused(place: Path, marian: MarianMTModel
             import_marian(copy, tmp_path / "e", "de", "en")
     with pytest.raises(InputError, match="not empty"):
         import_marian(original, run)
+    with pytest.raises(InputError, match="is no folder"):
+        import_marian(original, copy / "config.json")
+    with pytest.raises(ModelError, match=r"config\.json/config\.json: cannot be read: Not a directory"):
+        import_marian(copy / "config.json", tmp_path / "f")
+    for gamma in (0.0, -1.0, float("nan"), 11.0):
+        with pytest.raises(ConfigError, match=rf"gamma is {gamma}, expected 0\.1 to 10"):
+            import_marian(original, tmp_path / "f", gamma=gamma)
+    assert not (tmp_path / "f").exists()
 
 
 def test_the_command(place: Path, marian: MarianMTModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

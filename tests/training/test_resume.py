@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import torch
 from tests.training.toy import toy_recipe
 from turia.config import Corpus, Recipe
 from turia.corpus.prepare import prepare
-from turia.errors import ConfigError, ResourceError
+from turia.errors import ConfigError, ModelError, ResourceError
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
@@ -256,6 +257,25 @@ def test_fine_tuning_starts_from_another_run(tmp_path: Path) -> None:
     prepare(elsewhere, processes=1)
     train(elsewhere, lambda _: None, fresh=True)
     assert_same(weights_at(elsewhere.run, 1), weights_at(recipe.run, 3))
+
+
+def test_a_start_that_cannot_be_costs_no_checkpoint(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=1)
+    train(recipe, lambda _: None)
+    kept = weights_at(recipe.run, 1)
+
+    def fresh(start: Path) -> None:
+        train(replace(recipe, training=replace(recipe.training, start_from=start)), lambda _: None, fresh=True)
+
+    with pytest.raises(ModelError, match="nowhere: no checkpoint"):
+        fresh(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="start_from is the run itself"):
+        fresh(tmp_path / "data" / ".." / "run")
+    shutil.copytree(recipe.run, tmp_path / "broken")
+    (RunFolder(tmp_path / "broken").checkpoint(1) / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match="cannot be read as safetensors"):
+        fresh(tmp_path / "broken")
+    assert_same(weights_at(recipe.run, 1), kept)
 
 
 def test_checkpoints_are_pruned_but_for_the_best(undisturbed: Path) -> None:

@@ -40,6 +40,7 @@ def test_a_log_that_was_cut_off_is_mended(tmp_path: Path) -> None:
     run.log(step=2, loss=1.0)
     with run.metrics.open("a") as file:
         file.write('{"step": 3, "lo')
+    assert run.read_log() == [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}]
     run.rewind_log(1)
     assert run.read_log() == [{"step": 1, "loss": 2.0}]
 

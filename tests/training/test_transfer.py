@@ -12,7 +12,7 @@ from tests.training.test_resume import quick
 from turia.config import Corpus, Training
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import load_subwords
-from turia.errors import ConfigError
+from turia.errors import ConfigError, ModelError
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
@@ -51,6 +51,15 @@ def test_a_run_starts_from_the_opposite_direction(tmp_path: Path) -> None:
     assert old.keys() == new.keys()
     for other in old.keys() - {name}:
         torch.testing.assert_close(new[other], old[other], atol=0, rtol=0)
+
+
+def test_a_run_of_another_width_cannot_be_matched(tmp_path: Path) -> None:
+    there = quick(tmp_path, steps=1)
+    train(there, lambda _: None)
+    start = replace(there.training, start_from=there.run, match_pieces=True)
+    wider = replace(there, run=tmp_path / "wider", training=start, model=replace(there.model, width=32))
+    with pytest.raises(ModelError, match=r"tensor \w+_embedding\.weight is \(\d+, \d+\), expected \(\d+, 32\)"):
+        train(wider, lambda _: None)
 
 
 def _turned(corpus: Corpus) -> Corpus:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from turia.commands.extras import needs
-from turia.errors import InputError, Stopped
+from turia.errors import InputError, ResourceError, Stopped
 
 
 def translate(
@@ -48,6 +49,46 @@ def translate(
         punctuation=punctuation,
     )  # fmt: skip
     if signal := run(stream, file, feed, output, trace):
+        raise Stopped(signal)
+
+
+def send(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
+    server: Annotated[str, typer.Option(metavar="URL", help="A running `turia serve`.")] = "http://127.0.0.1:8000",
+    model: Annotated[str | None, typer.Option(help="A direction of the server; by default its first.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
+    feed: Annotated[
+        Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+        typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
+    ] = "words",
+    punctuation: Annotated[
+        bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
+    ] = False,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The server's API key: its first line.")] = None,
+) -> None:
+    """Speak in a session of a server. The page of those who watch is printed first."""
+    import asyncio
+    from urllib.error import URLError
+
+    from turia.client import Speaker
+    from turia.interop.send import send as run
+    from turia.interop.translate import words_of
+    from turia.server.serve import read_keys
+
+    if not server.startswith(("http://", "https://")):
+        raise InputError(f"--server {server}: expected http://HOST:PORT or https://HOST")
+    key = next(iter(read_keys(key_file)), None)
+
+    async def speak() -> int:
+        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key) as speaker:
+            print(f"{speaker.url}/watch/{speaker.session}", file=sys.stderr, flush=True)
+            return await run(speaker, words_of(file, feed), sys.stdout)
+
+    try:
+        signal = asyncio.run(speak())
+    except URLError as error:
+        raise ResourceError(f"{server} cannot be reached: {error.reason}") from error
+    if signal:
         raise Stopped(signal)
 
 

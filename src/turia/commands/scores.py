@@ -51,6 +51,8 @@ def evaluate(
         raise InputError("--bootstrap is 1, expected 0 for no interval, or 2 resamples or more")
     if instances is not None and (source or reference or trace or hypothesis or actions or resegmented):
         raise InputError("--instances has sources and references of its own; give no other files with it")
+    if instances is not None and sentences:
+        raise InputError("--sentences is for files of lines; each instance of --instances is a stream as it is")
     if instances is None and not (source and reference):
         raise InputError("expected --source and --reference, or --instances with a log that holds both")
     if instances is not None:

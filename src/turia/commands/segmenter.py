@@ -31,7 +31,9 @@ def train(
 
 def apply(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
-    model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder of an exported segmenter.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="A model's name or folder, or that of an exported segmenter.")
+    ] = None,
     window: Annotated[int, typer.Option(min=0, help="Future words to look at.")] = 2,
     punctuation: Annotated[
         str | None, typer.Option(metavar="LANGUAGE", help="Trust the punctuation of the input, in place of a model.")
@@ -40,7 +42,9 @@ def apply(
     argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
 ) -> None:
     """Cut a stream into sentences, one a line, as its words come."""
+    from turia.engine.translator import find_model
     from turia.segmenter.apply import apply as cut
     from turia.segmenter.apply import choose
 
-    cut(choose(model, punctuation, window, max_words, argmax), file, sys.stdout)
+    folder = None if model is None else find_model(model)
+    cut(choose(folder, punctuation, window, max_words, argmax), file, sys.stdout)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
+from turia.errors import InputError
 
 
 def prepare(
@@ -67,6 +68,7 @@ def train(
 
 
 def export(
+    context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model folder to write.")],
     precision: Annotated[Literal["int8", "float32"], typer.Option(help="Of the weights.")] = "int8",
@@ -87,15 +89,29 @@ def export(
     ] = "unknown",
 ) -> None:
     """Make a model folder from a trained run. `turia translate` and `turia serve` load it."""
-    from turia.interop.hub import copy_model, make_hub_folder
+    from turia.interop.hub import check_licence, copy_model, is_model, make_hub_folder
 
-    if not (hub and copy_model(str(run), folder)):
+    # All that can be refused is refused before anything is written.
+    if not hub and _typed(context, "licence"):
+        raise InputError("--license is for the card of a folder for the hub; give --hub too")
+    check_licence(licence)
+    if hub and is_model(str(run)):
+        if needless := _typed(context, "precision", "average", "segmenter", "history"):
+            raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
+        copy_model(str(run), folder)
+    else:
         from turia.training.export import export_run
 
         export_run(run, folder, precision, average, segmenter, history)
     if hub:
         make_hub_folder(folder, licence)
     print(folder)
+
+
+def _typed(context: typer.Context, *parameters: str) -> list[str]:
+    """Those of the parameters that the user gave, be it with the default's value."""
+    sources = {name: context.get_parameter_source(name) for name in parameters}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
 def import_marian(

@@ -114,7 +114,7 @@ def stream_from_actions(
     """The stream that a hypothesis and its actions tell of, as the authors' logs do."""
     lengths, references = read_sentences(source, reference)
     lines = read_lines(hypothesis, may_be_blank=True)
-    text = read_text(actions)
+    text = read_text(actions, may_be_blank=True)
     steps = parse_actions(text, str(actions))
     _check_counts(steps, lines, sum(lengths), hypothesis, actions, text)
     words = [word for line in lines for word in line.split()]
@@ -175,7 +175,7 @@ def read_lines(path: Path, may_be_blank: bool = False) -> list[str]:
 def read_text(path: Path, may_be_blank: bool = False) -> str:
     """A UTF-8 file with something in it: words, or with `may_be_blank` at least an empty line.
 
-    A hypothesis may be blank, as a trace may be without words: a system that wrote nothing has a score.
+    A hypothesis and its actions may be blank, as a trace may be without words: a system that wrote nothing has a score.
     """
     try:
         data = path.read_bytes()

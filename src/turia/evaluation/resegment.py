@@ -16,8 +16,10 @@ Rule 2 alone comes within 0.13 of AL of the published figures, both together wit
 
 How: rapidfuzz finds one optimal alignment of the whole stream. The tie rules need the costs of its neighbours too;
 they are computed in a narrow band around it, so that nothing but rapidfuzz's own search, which takes 64 cells at a
-time, grows faster than the stream. The band holds an optimal alignment, so that the result is optimal; it can only
-hide ties that lie further away than `HALF_WIDTH` pieces: published outputs come out the same from 32 to 512.
+time, grows faster than the stream. The band holds an optimal alignment of the pieces. If that cuts between words, as it
+always does where words are single pieces, the result is optimal, and the band can only hide ties that lie further away
+than `HALF_WIDTH` pieces. If it would cut inside a word, the best cut between words is taken that lies in the band: a
+better one might lie outside. Published outputs come out the same from 32 to 512.
 
 Letters: I reference pieces, J hypothesis pieces, N sentences. Row i, column j of the table is the least cost of
 aligning the first i reference pieces with the first j hypothesis pieces.

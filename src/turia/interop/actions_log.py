@@ -21,7 +21,10 @@ def actions_files(recordings: Sequence[Recording]) -> dict[str, str]:
         trace, name = recording.trace, recording.name
         sentences = groupby(trace.writes(), key=lambda write: write.sentence)
         files[f"{name}.actions"] = format_actions(actions_from_delays(trace.delays(), trace.source_words())) + "\n"
-        files[f"{name}.hypothesis"] = _lines(" ".join(write.word for write in writes) for _, writes in sentences)
+        files[f"{name}.hypothesis"] = (
+            # A file with nothing in it would be taken for one that was lost.
+            _lines(" ".join(write.word for write in writes) for _, writes in sentences) or "\n"
+        )
         files[f"{name}.source"] = _lines(recording.source)
         files[f"{name}.reference"] = _lines(recording.log.references)
     return files

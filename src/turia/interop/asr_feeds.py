@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from turia.errors import FormatError
 from turia.stream.times import SpokenWord
+from turia.text.reading import BYTE_ORDER_MARK
 
 InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram"]
 Fields = dict[str, Any]
@@ -38,6 +39,7 @@ LATEST_SECONDS, LATEST_MILLISECONDS = 1e11, 1e14
 
 def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = None) -> Iterator[SpokenWord]:
     """The final words of a feed, each as soon as its line is there."""
+    lines = _without_mark(lines)
     if kind == "words":
         for line in lines:
             yield from (SpokenWord(word) for word in line.split())
@@ -51,6 +53,11 @@ def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = Non
                 yield from reader(message)
             except (AttributeError, LookupError, TypeError, ValueError) as error:
                 raise FormatError(f"not a message of {kind}: {_cause(error)}", path, number) from error
+
+
+def _without_mark(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield line if number else line.removeprefix(BYTE_ORDER_MARK)
 
 
 def shared_out(text: str, start: float | None, end: float | None) -> list[SpokenWord]:

@@ -11,6 +11,7 @@ from turia.interop.omnisteval_log import omnisteval_files
 from turia.interop.recording import Recording, load_recordings, write_files
 from turia.interop.simuleval_log import simuleval_files
 from turia.interop.simulstream_log import simulstream_files
+from turia.runtime.folder import check_empty
 
 LogFormat = Literal["simuleval", "omnisteval", "simulstream", "actions"]
 FILES: dict[LogFormat, Callable[[Sequence[Recording]], dict[str, str]]] = {
@@ -26,5 +27,8 @@ def convert(
 ) -> list[Path]:
     """Writes the files of a format into `folder`; their paths."""
     files = FILES[kind](load_recordings(sources, references, traces))
+    # What was written here before may be written again; a file of the same name alone may be anybody's.
+    if not all((folder / name).is_file() for name in files):
+        check_empty(folder)
     write_files(folder, files)
     return [folder / name for name in files]

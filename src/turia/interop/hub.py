@@ -13,7 +13,7 @@ from pathlib import Path
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
 from turia.interop.installed import front_matter
-from turia.runtime.folder import CARD_FILE, CONFIG_FILE, ModelConfig, load_folder
+from turia.runtime.folder import CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 
 LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "mpl-2.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
@@ -25,25 +25,30 @@ ATTRIBUTES_FILE = ".gitattributes"
 TAGS = ("translation", "streaming", "simultaneous-translation", "wait-k", "onnx")
 
 
-def copy_model(model: str, folder: Path) -> bool:
-    """Copies an exported model, by its name or folder, to `folder`; False if it is none but a run, say."""
-    is_folder = (Path(model) / CONFIG_FILE).is_file()
-    if not is_folder and model not in packaged_models():
-        return False
+def is_model(model: str) -> bool:
+    """Whether it is the name or the folder of an exported model, and not a run, say."""
+    return model in packaged_models() or (Path(model) / CONFIG_FILE).is_file()
+
+
+def check_licence(licence: str) -> None:
+    """Refuses a licence that the hub has no name for."""
+    if licence not in LICENCES:
+        raise InputError(f"licence {licence!r} is not one that the hub knows; expected one of {', '.join(LICENCES)}")
+
+
+def copy_model(model: str, folder: Path) -> None:
+    """Copies an exported model, by its name or folder, to `folder`."""
     found = load_folder(find_model(model)).path
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} is there and not empty; choose another place")
+    check_empty(folder)
     try:
         shutil.copytree(found, folder, dirs_exist_ok=True)
     except OSError as error:
         raise ResourceError(f"{folder}: cannot be written: {error}") from error
-    return True
 
 
 def make_hub_folder(folder: Path, licence: str = "unknown") -> None:
     """Gives the model folder `folder` the hub's card and attributes."""
-    if licence not in LICENCES:
-        raise InputError(f"licence {licence!r} is not one that the hub knows; expected one of {', '.join(LICENCES)}")
+    check_licence(licence)
     config = load_folder(folder).config
     card = folder / CARD_FILE
     old = card.read_text(encoding="utf-8") if card.exists() else ""

@@ -7,7 +7,9 @@ how good it is with which settings.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -92,7 +94,13 @@ def front_matter(card: str) -> dict[str, tuple[str, ...]]:
 
 def _unquoted(value: str) -> str:
     value = value.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    if value[0] == '"':
+        # What `turia export --hub` writes, and most of what YAML allows.
+        with suppress(ValueError):
+            return str(json.loads(value))
+    return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
 
 
 def table(models: Sequence[Installed]) -> Table:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 from turia.errors import FormatError
 from turia.evaluation.inputs import StreamLog, read_lines
 from turia.interop.recording import Recording
 
 LOG_FILE, CONFIG_FILE = "instances.log", "config.yaml"
+_LARGEST = 1e15
+"""Milliseconds of a recording, or words of a text: nobody has more."""
 
 
 def simuleval_files(recordings: Sequence[Recording]) -> dict[str, str]:
@@ -51,17 +54,19 @@ def read_instances(path: Path) -> list[StreamLog]:
 
 def _stream(line: str, path: Path, number: int) -> StreamLog:
     try:
-        data = json.loads(line)
-    except ValueError as error:
+        data = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits, brackets 5,000 deep
         raise FormatError(f"not JSON: {error}", path, number) from error
     if not isinstance(data, dict):
         raise FormatError("expected a JSON object", path, number)
     prediction, reference = _text(data, "prediction", path, number), _text(data, "reference", path, number)
     length, delays = data.get("source_length"), data.get("delays")
     if not isinstance(length, int | float) or not _is_number(length) or length <= 0:
-        raise FormatError(f"source_length is {length!r}, expected a number above 0", path, number)
+        raise FormatError(f"source_length is {length!r:.30}, expected a number above 0", path, number)
     if not isinstance(delays, list) or not all(map(_is_number, delays)):
         raise FormatError("delays is not a list of numbers", path, number)
+    if any(later < earlier for earlier, later in pairwise([0, *delays])):
+        raise FormatError("delays go back, or begin below 0; expected what had been read at each word", path, number)
     words = prediction.split()
     if len(words) != len(delays):
         raise FormatError(f"{len(words)} words, but {len(delays)} delays; expected words as the unit", path, number)
@@ -77,4 +82,9 @@ def _text(data: dict[str, Any], key: str, path: Path, number: int) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    # Written so that NaN is refused too.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
+def _refuse_constant(name: str) -> Never:
+    raise ValueError(f"{name} is not a JSON number")

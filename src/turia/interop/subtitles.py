@@ -1,8 +1,9 @@
 """Subtitles, written while the speech goes on: SRT and WebVTT, by pysubs2.
 
-A cue has at most two lines of 42 characters. It is closed when it is full, when a sentence ends, or when its first word
-has been up for long enough; it stays as long as it takes to read in comfort, or in haste if the next one must take its
-place. Who speaks faster than can be read has later cues, not unreadable ones.
+A cue has at most two lines of 42 characters; a word that needs more goes on in the next cue. It is closed when it is
+full, when a sentence ends, or when its first word has been up for long enough; it stays as long as it takes to read in
+comfort, or in haste if the next one must take its place. Who speaks faster than can be read has later cues, not
+unreadable ones.
 `-->` and tags in the text are escaped, so that no word can be read as part of the format.
 """
 
@@ -44,6 +45,11 @@ class CueMaker:
 
     def push(self, word: str, ms: float) -> list[Cue]:
         """A word written at `ms`; the cues that are thereby complete."""
+        parts = [word[begin : begin + LINE * LINES] for begin in range(0, len(word), LINE * LINES)]
+        return [cue for part in parts for cue in self._push(part, ms)]
+
+    def _push(self, word: str, ms: float) -> list[Cue]:
+        """A word that two lines can hold."""
         cues = []
         if self._words and (not fits([*self._words, word]) or ms - self._start > LONGEST_MS):
             cues = self._close(until=ms)

@@ -19,7 +19,6 @@ import json
 import multiprocessing
 import os
 import queue
-import re
 import shutil
 import threading
 from collections import deque
@@ -31,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from turia import __version__
-from turia.config import SweepRecipe, SweepTest
+from turia.config import SweepRecipe, SweepTest, file_name
 from turia.corpus.documents import read
 from turia.corpus.processes import in_processes, write_whole
 from turia.engine.batcher import run_together
@@ -263,11 +262,6 @@ def write_bytes(path: Path, content: bytes) -> None:
     write_whole(path, lambda partial: partial.write_bytes(content))
 
 
-def file_name(name: str) -> str:
-    """A test set's name as the name of files."""
-    return re.sub(r"[^\w.-]+", "-", name)
-
-
 # --- translating ------------------------------------------------------------------------------------------------------
 
 
@@ -392,7 +386,7 @@ def _progress(total: int, processes: int, show: Show) -> Iterator[Any]:
 
     def follow() -> None:
         done, shown = 0, -1
-        # After an interrupt the queue's process is gone.
+        # After an interrupt the queue's process may be gone.
         with suppress(EOFError, OSError):
             while (words := words_read.get()) is not None:
                 done += words

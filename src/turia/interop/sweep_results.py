@@ -22,7 +22,7 @@ from rich import box
 from rich.table import Table
 
 from turia import __version__
-from turia.config import Published, SweepRecipe
+from turia.config import Published, SweepRecipe, file_name
 from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
@@ -30,7 +30,7 @@ from turia.evaluation.options import Options, Unit
 from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import unit_counts
-from turia.interop.sweep import Configuration, Plan, Run, Show, file_name, plan, translate, write_bytes
+from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
 from turia.stream.trace import Note, parse_trace
 from turia.typed import load_toml
 

@@ -6,10 +6,12 @@ came with times (turia.stream.times).
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
@@ -35,7 +37,8 @@ def translate(
 ) -> int:
     """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
 
-    A signal is obeyed between two words or while one is waited for: what was read is finished all the same.
+    A signal is obeyed between two words or while one is waited for: what was read is finished all the same. So it is
+    when the words break off with an `InputError`, which is raised afterwards.
     """
     began = time.monotonic()
     writer = output(kind, file, stream.header())
@@ -54,19 +57,29 @@ def translate(
             file.flush()
 
     stop = StopRequests()
+    fault: InputError | None = None
     with stop.noted():
-        for word in stop.until(words):
-            times.push(word)
-            put(stream.push(word.text))
+        try:
+            for word in stop.until(words):
+                times.push(word)
+                put(stream.push(word.text))
+        except InputError as error:
+            fault = error
         put(stream.flush())
     file.flush()
+    if fault is not None:
+        raise fault
     return stop.number
 
 
 def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
     """Words of a file, or of standard input, as they come."""
     with opened(path) as file:
-        yield from _words(file, kind, "standard input" if path is None else str(path))
+        yield from _words(file, kind, _name(path))
+
+
+def _name(path: Path | None) -> str:
+    return "standard input" if path is None else str(path)
 
 
 def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
@@ -81,16 +94,31 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
     """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
     times = SpokenTimes()
     with ExitStack() as stack:
-        file = None
-        if trace is not None:
-            try:
-                file = stack.enter_context(trace.open("w", encoding="utf-8"))
-            except OSError as error:
-                raise InputError(f"{trace}: cannot be written: {error.strerror}") from error
-        signal = translate(stream, words_of(source, feed), kind, sys.stdout, file, times)
+        # First: a source that is not there must not cost an older trace.
+        read = stack.enter_context(opened(source))
+        written = None if trace is None else stack.enter_context(_new_trace(trace, read))
+        words = _words(read, feed, _name(source))
+        signal = translate(stream, words, kind, sys.stdout, written, times)
     _warn(stream.replaced, "did not reach the model as given (too long, or not text)")
     _warn(times.before_beginning, "came with a time before the beginning; taken for the beginning")
     return signal
+
+
+def _new_trace(path: Path, source: BufferedReader) -> TextIO:
+    if _is_file(path, source):
+        raise InputError(f"--trace {path} is the very file that is read; choose another")
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _is_file(path: Path, source: BufferedReader) -> bool:
+    """Whether `path` leads to the file that is open as `source`; a terminal may well be both."""
+    with suppress(OSError):
+        found = path.stat()
+        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(source.fileno()))
+    return False
 
 
 def _warn(count: int, what: str) -> None:

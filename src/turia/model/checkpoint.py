@@ -77,6 +77,8 @@ def load_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(f"{path}: missing; expected a checkpoint folder") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise ModelError(f"{path}: not JSON: {error}") from error
     if not isinstance(data, dict):

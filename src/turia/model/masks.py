@@ -10,7 +10,6 @@ window after its opening symbol, with slope 1 (Eq. 11 and the authors' code).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from turia.config import Anchor, Encoder
 from turia.policy.waitk import Rounding, words_needed
@@ -54,11 +53,6 @@ def words_limit(window: Window, sentence: Ints, count: Ints) -> Ints:
     """Columns that hold all earlier sentences and the first `count` (at least 1) words of sentence `sentence`."""
     read = np.minimum(count, window.words[sentence])
     return window.word_ends[window.first_word[sentence] + read - 1]
-
-
-def prefix_mask(limits: npt.NDArray[np.int64], columns: int) -> npt.NDArray[np.bool_]:
-    """[..., R, columns] True where a row may look: column < limit."""
-    return np.arange(columns) < limits[..., None]
 
 
 def _sentence_lengths(window: Window) -> Ints:

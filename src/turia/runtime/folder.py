@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from turia.errors import ConfigError, ModelError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.model.presets import Shape
 from turia.runtime.tensors import Precision
 from turia.text.subwords import Subwords
@@ -115,6 +115,14 @@ def load_folder(path: Path) -> ModelFolder:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
     return ModelFolder(path, config, source, target)
+
+
+def check_empty(folder: Path) -> None:
+    """Refuses a place for a new folder where there is something already."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is there and is no folder; choose another place")
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} is there and not empty; choose another place")
 
 
 def write_config(config: ModelConfig, folder: Path) -> None:

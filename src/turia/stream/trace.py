@@ -16,6 +16,7 @@ that they do not know. Lines end in "\n" alone: other line breaks of Unicode may
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Never
@@ -255,12 +256,13 @@ def _check(key: str, value: Any, path: str | None, number: int) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    # A whole number may have any number of digits: one that is no float is no time either.
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
     try:
-        data = json.loads(line, parse_constant=_refuse_constant)
+        data = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\u" in line:
             # Half of a pair of surrogates is no text: nothing could print it.
             _dumps(data).encode()
@@ -271,6 +273,13 @@ def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise FormatError("expected a JSON object", path, number)
     return data
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.30} is too large for a number")
+    return number
 
 
 def _refuse_constant(name: str) -> Never:

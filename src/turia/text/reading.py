@@ -13,6 +13,8 @@ from typing import cast
 from turia.errors import InputError
 
 _CHUNK = 1 << 16
+BYTE_ORDER_MARK = "\ufeff"
+"""Some programs begin UTF-8 text with it; it is no part of the first word."""
 
 
 @contextmanager
@@ -32,10 +34,12 @@ def opened(path: Path | None) -> Iterator[BufferedReader]:
 def read_words(file: BufferedReader) -> Iterator[str]:
     """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    pending = ""
+    pending, begun = "", False
     # read1 gives what is there and waits only for the first byte.
     while chunk := file.read1(_CHUNK):
         pending += decoder.decode(chunk)
+        if pending and not begun:
+            pending, begun = pending.removeprefix(BYTE_ORDER_MARK), True
         words = pending.split()
         pending = words.pop() if words and not pending[-1].isspace() else ""
         yield from words

@@ -78,12 +78,14 @@ class Trainer:
         torch.manual_seed(recipe.seed)
         source, target = self.subwords
         shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)
+        self.model = Transformer(shape, self.training.dropout).to(peers.device)
+        if fresh:
+            self._check_start()
         if peers.leads:
             if fresh:
                 self.run.remove()
             self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        self.model = Transformer(shape, self.training.dropout).to(peers.device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=self.training.learning_rate,
@@ -250,7 +252,7 @@ class Trainer:
             if self.peers.leads:
                 self.run.rewind_log(0)
             if self.training.start_from is not None:
-                self._start_from(RunFolder(self.training.start_from))
+                self.report(self._start_from(RunFolder(self.training.start_from)))
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
@@ -273,13 +275,21 @@ class Trainer:
             progress.best = None
         self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
 
-    def _start_from(self, other: RunFolder) -> None:
-        """Fine-tuning: the weights of another run, whose pieces must be ours, or are matched to ours."""
+    def _check_start(self) -> None:
+        """Takes the weights that a fresh run starts from on trial, before the ones that are here are deleted."""
+        start = self.training.start_from
+        if start is None:
+            return
+        if start.resolve() == self.run.path.resolve():
+            raise ConfigError(f"training.start_from is the run itself, {start}, which --fresh deletes; name another")
+        self._start_from(RunFolder(start))
+
+    def _start_from(self, other: RunFolder) -> str:
+        """Fine-tuning: the weights of another run, whose pieces must be ours, or are matched to ours. Says which."""
         weights = other.best() or other.newest()
         if self.training.match_pieces:
             share = take_over(self.model, weights, self.subwords, other.path)
-            self.report(f"starts from {weights}, with {share:.0%} of the pieces")
-            return
+            return f"starts from {weights}, with {share:.0%} of the pieces"
         for mine, theirs in zip(self.subwords, load_subwords(other.path), strict=True):
             if mine.model != theirs.model:
                 raise ConfigError(
@@ -287,7 +297,7 @@ class Trainer:
                     "or training.match_pieces"
                 )
         load_weights(self.model, weights)
-        self.report(f"starts from {weights}")
+        return f"starts from {weights}"
 
     def _log(self, loss: float, labels: int, seconds: float) -> None:
         share, mean = self.share_done(), loss / labels

@@ -28,11 +28,12 @@ from torch import Tensor
 from turia.config import Model, Recipe, Windows
 from turia.config import Subwords as SubwordSettings
 from turia.corpus.shards import save_subwords
+from turia.engine.settings import Settings
 from turia.errors import InputError, ModelError
 from turia.model.checkpoint import load_json, load_tensors, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
-from turia.runtime.folder import AS_GIVEN
+from turia.runtime.folder import AS_GIVEN, check_empty
 from turia.text.subwords import Subwords
 from turia.text.symbols import BRK_ID, CONT_ID, CONTROL, DOC_ID, END_ID, PAD, PAD_ID, SEP_ID, UNK, UNK_ID
 from turia.training.run import RunFolder
@@ -83,8 +84,8 @@ def import_marian(
     folder: Path, run: Path, source_language: str | None = None, target_language: str | None = None, gamma: float = 1.0
 ) -> Path:
     """Writes the run folder `run` from the checkpoint in `folder`; without languages, as its tokenizer or name says."""
-    if run.exists() and any(run.iterdir()):
-        raise InputError(f"{run} is there and not empty; choose another place")
+    check_empty(run)
+    Settings(gamma=gamma)  # refuses one that no stream could have
     marian = read_marian(folder)
     source, target = languages(folder, source_language, target_language)
     subwords = [renumbered(folder / name, marian) for name in ("source.spm", "target.spm")]

@@ -163,11 +163,12 @@ class RunFolder:
         """Drops what was logged after `step`: it is about to be computed again."""
         if not self.metrics.exists():
             return
-        lines = self.metrics.read_text(encoding="utf-8").splitlines()
-        kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
+        kept = [line for line in self._logged() if json.loads(line)["step"] <= step]
         replace_durably(self.metrics, "".join(line + "\n" for line in kept).encode())
 
     def read_log(self) -> list[dict[str, Any]]:
-        if not self.metrics.exists():
-            return []
-        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in self._logged()] if self.metrics.exists() else []
+
+    def _logged(self) -> list[str]:
+        """The whole lines of the log: whoever was killed while writing has left a part of one."""
+        return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from turia.corpus.shards import load_subwords
+from turia.errors import ModelError
 from turia.model.checkpoint import WEIGHTS, fill_model, load_tensors
 from turia.model.transformer import Transformer
 from turia.text.subwords import Subwords
@@ -41,6 +42,9 @@ def take_over(model: Transformer, checkpoint: Path, subwords: tuple[Subwords, Su
     for name in TABLES:
         if name not in fresh or name not in tensors:
             continue
+        if tensors[name].shape[1:] != fresh[name].shape[1:]:
+            found, wanted = tuple(tensors[name].shape), tuple(fresh[name].shape)
+            raise ModelError(f"{checkpoint}: tensor {name} is {found}, expected {wanted} but for the rows")
         mine, theirs = sides["source" if name.startswith("source") else "target"]
         pairs = list(matches(mine.pieces, theirs.pieces))
         tensors[name] = _with_rows(fresh[name], tensors[name], pairs)
