@@ -15,8 +15,9 @@ settings.load_profile("turia")
 # What runs in a shell's background ignores Ctrl-C, and so would the processes that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The files that take longest, longest first: begun last, one of them would run alone while the other cores wait.
-LONG = ("test_browser.py", "test_tiny.py", "test_many_machines.py", "test_elastic.py", "test_resume.py")
+# The files that take longest come first: begun last, one of them would run alone while the other cores wait. Ray's
+# nodes are the last of them, as they do not like to begin while everything else does.
+LONG = ("test_browser.py", "test_elastic.py", "test_tiny.py", "test_resume.py", "test_many_machines.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from tests.server.servers import free_port
 
 ROOT = Path(__file__).parents[1]
+ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
@@ -33,19 +34,37 @@ def ray_nodes(count: int) -> Iterator[Nodes]:
     # after 15 seconds (ray-project/ray issue 65983).
     sys.modules["ray.dashboard.optional_deps"] = None  # type: ignore[assignment]
     import ray
-    from ray.cluster_utils import Cluster
 
     from turia.server.on_ray import SETTINGS, STARTING
 
     os.environ |= {"PYTHONPATH": str(ROOT), **SETTINGS, **STARTING}
-    cluster = Cluster(initialize_head=True, head_node_args=_node())
+    nodes = _begin(count)
     try:
-        others = [cluster.add_node(**_node()) for _ in range(count - 1)]
-        ray.init(address=cluster.address, log_to_driver=False)
-        yield Nodes(cluster, others)
+        yield nodes
     finally:
         ray.shutdown()
-        cluster.shutdown()
+        nodes.cluster.shutdown()
+
+
+def _begin(count: int) -> Nodes:
+    """A cluster that this process is connected to. On a very busy machine those 15 seconds may pass all the same: then
+    it begins anew."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    for attempts_left in reversed(range(ATTEMPTS)):
+        cluster = Cluster()
+        try:
+            # The first is the head.
+            nodes = [cluster.add_node(**_node()) for _ in range(count)]
+            ray.init(address=cluster.address, log_to_driver=False)
+            return Nodes(cluster, nodes[1:])
+        except Exception:
+            ray.shutdown()
+            cluster.shutdown()
+            if not attempts_left:
+                raise
+    raise AssertionError
 
 
 def _node() -> dict[str, Any]:
