@@ -78,7 +78,7 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """Killed in the third epoch, gone on with: the same log and the same files as of one that was not."""
     for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
         write_corpus(tmp_path / name, seed, 60)
-    recipe = toy_recipe(tmp_path, samples=200)
+    recipe = toy_recipe(tmp_path, samples=600)
     training = dataclasses.replace(recipe.training, epochs=3, batch=10, learning_rate=0.002)
     recipe = dataclasses.replace(recipe, training=training, model=dataclasses.replace(recipe.model, windows=(1,)))
     whole = dataclasses.replace(recipe, run=tmp_path / "whole")
