@@ -5,16 +5,22 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sentencepiece
 import torch
-from transformers import MarianConfig, MarianMTModel
 
 from turia.runtime.random_model import made_up_words
+
+if TYPE_CHECKING:
+    from transformers import MarianMTModel
 
 
 def write_checkpoint(folder: Path) -> MarianMTModel:
     """Writes the checkpoint `folder`, from German to English by its name."""
+    # Here, as its import takes as long as all others together, and every test process collects every test.
+    from transformers import MarianConfig, MarianMTModel
+
     folder.mkdir(parents=True)
     words = made_up_words()
     pieces: list[str] = []

@@ -6,12 +6,12 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import sentencepiece
 import torch
-from transformers import MarianMTModel
 
 from tests.training.marian_checkpoint import write_checkpoint
 from tests.training.toy import TINY
@@ -36,6 +36,9 @@ from turia.training.loop import train
 from turia.training.marian import FIRST, import_marian
 from turia.training.run import RunFolder
 from turia.typed import load_toml
+
+if TYPE_CHECKING:
+    from transformers import MarianMTModel
 
 TOLERANCE = 1e-4
 
