@@ -11,6 +11,11 @@ import typer
 from turia.commands.extras import needs
 from turia.errors import InputError, ResourceError, Stopped
 
+Feed = Annotated[
+    Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+    typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
+]
+
 
 def translate(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
@@ -19,10 +24,7 @@ def translate(
     gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
     window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
     history: Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")] = None,
-    feed: Annotated[
-        Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
-        typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
-    ] = "words",
+    feed: Feed = "words",
     output: Annotated[
         Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
     ] = "text",
@@ -57,10 +59,7 @@ def send(
     server: Annotated[str, typer.Option(metavar="URL", help="A running `turia serve`.")] = "http://127.0.0.1:8000",
     model: Annotated[str | None, typer.Option(help="A direction of the server; by default its first.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
-    feed: Annotated[
-        Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
-        typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
-    ] = "words",
+    feed: Feed = "words",
     punctuation: Annotated[
         bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
     ] = False,

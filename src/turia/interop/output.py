@@ -19,11 +19,18 @@ class TextOutput:
 
     def write(self, record: Record) -> None:
         if isinstance(record, Write):
-            self.file.write(f" {record.word}" if self._begun else record.word)
-            self._begun = True
-        elif isinstance(record, SentenceEnd | End) and self._begun:
+            self.word(record.word)
+        elif isinstance(record, SentenceEnd | End):
+            self.end_line()
+
+    def word(self, word: str) -> None:
+        self.file.write(f" {word}" if self._begun else word)
+        self._begun = True
+
+    def end_line(self) -> None:
+        if self._begun:
             self.file.write("\n")
-            self._begun = False
+        self._begun = False
 
 
 class JsonOutput:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from turia.client import Speaker
+from turia.interop.output import TextOutput
 from turia.stopping import SIGNALS
 from turia.stream.times import SpokenWord
 
@@ -81,12 +82,10 @@ async def _talk(speaker: Speaker, read: asyncio.Queue[Read]) -> None:
 
 async def _write(speaker: Speaker, file: TextIO) -> None:
     """The events of the session up to its end."""
-    begun = False
+    text = TextOutput(file)
     async for event in speaker.events():
         if event["type"] == "write":
-            file.write(f" {event['word']}" if begun else event["word"])
-            begun = True
-        elif event["type"] in ("sentence", "end") and begun:
-            file.write("\n")
-            begun = False
+            text.word(event["word"])
+        elif event["type"] in ("sentence", "end"):
+            text.end_line()
         file.flush()
