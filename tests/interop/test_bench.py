@@ -83,7 +83,7 @@ def test_history_is_in_the_windows() -> None:
 
 def test_spread() -> None:
     found = spread([0.001 * number for number in range(1, 101)])
-    assert [found.median, found.p95, found.mean] == pytest.approx([50.5, 95.05, 50.5])
+    assert [found.p5, found.median, found.p95, found.mean] == pytest.approx([5.95, 50.5, 95.05, 50.5])
     assert found.count == 100
 
 
