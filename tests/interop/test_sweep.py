@@ -163,6 +163,13 @@ def test_a_sentence_without_source_is_refused(tmp_path: Path) -> None:
 # --- whole sweeps -----------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def no_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sweep is plotted, where the plots are looked at: they take longer than all of its translations."""
+    if request.node.name != test_a_sweep_scores_its_traces.__name__:
+        monkeypatch.setattr("turia.interop.sweep_results.draw", lambda rows, stem: [])
+
+
 @pytest.fixture
 def toml(tmp_path: Path, model_folder: Path) -> Path:
     words = made_up_words()

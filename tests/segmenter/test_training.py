@@ -36,6 +36,12 @@ def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
     return lines
 
 
+def write_corpora(folder: Path) -> None:
+    """For tests that ask for no good model. Most of a short training is spent on its dev set, word by word."""
+    write_corpus(folder / "train.tsv", 1, 60)
+    write_corpus(folder / "dev.tsv", 2, 12)
+
+
 def log_of(recipe: SegmenterRecipe) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
 
@@ -76,8 +82,7 @@ class KilledError(Exception):
 
 def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """Killed in the third epoch, gone on with: the same log and the same files as of one that was not."""
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=600)
     training = dataclasses.replace(recipe.training, epochs=3, batch=10, learning_rate=0.002)
     recipe = dataclasses.replace(recipe, training=training, model=dataclasses.replace(recipe.model, windows=(1,)))
@@ -104,8 +109,7 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
 
 def test_dev_macro_f1_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best epoch is exported, and the rate is halved after each that is not better."""
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=100)
     recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, epochs=4, patience=0))
     values, weights = iter([0.2, 0.6, 0.4, 0.5]), []
@@ -124,8 +128,7 @@ def test_dev_macro_f1_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_settings_do_what_they_say(tmp_path: Path) -> None:
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=200)
     recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, windows=(1,)))
 
@@ -146,8 +149,7 @@ def test_settings_do_what_they_say(tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_only_with_what_it_was_begun_with(tmp_path: Path) -> None:
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=200)
     train(recipe)
     other = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, batch=50))
@@ -183,8 +185,7 @@ threads = 1
 def test_a_second_command_is_refused_until_the_first_is_dead(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe, run = tmp_path / "recipe.toml", tmp_path / "run"
     recipe.write_text(RECIPE, encoding="utf-8")
     command = [sys.executable, "-m", "turia", "segmenter", "train", str(recipe)]
@@ -204,8 +205,7 @@ def test_a_second_command_is_refused_until_the_first_is_dead(
 
 def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     """A limit on file size stands for the disk: writing past it fails as a full disk does."""
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=200)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (6000, limits[1]))
@@ -217,8 +217,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_training_that_diverges_says_so(tmp_path: Path) -> None:
-    for name, seed in (("train.tsv", 1), ("dev.tsv", 2)):
-        write_corpus(tmp_path / name, seed, 60)
+    write_corpora(tmp_path)
     recipe = toy_recipe(tmp_path, samples=600)
     recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, learning_rate=1e30))
     with pytest.raises(ConfigError, match=r"diverged: the loss of epoch 1 is .*; start over with a lower training"):

@@ -15,9 +15,8 @@ import pytest
 import torch
 
 from tests.server.servers import free_port
-from tests.training.toy import unprepared_recipe
+from tests.training.toy import toy_recipe
 from turia.config import Recipe
-from turia.corpus.prepare import prepare
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
@@ -26,7 +25,7 @@ STEPS = 8
 
 
 def recipe(folder: Path, accumulate: int) -> Recipe:
-    made = unprepared_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0)
+    made = toy_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0)
     return replace(
         made,
         model=replace(made.model, width=None, feed_forward=None),
@@ -38,8 +37,10 @@ RANK = """
 import os, signal, sys
 from pathlib import Path
 from tests.training.test_elastic import recipe
+from turia.training import loop
 from turia.training.loop import Trainer, train
 
+loop.draw_curves = lambda log, path: None
 folder = Path(sys.argv[1])
 life = os.environ["TORCHELASTIC_RESTART_COUNT"]
 step = Trainer._step
@@ -61,9 +62,8 @@ def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_els
     """Two agents on this machine, as two machines with a shared folder have them; against one process, undisturbed."""
     script, alone, pair = tmp_path / "rank.py", tmp_path / "alone", tmp_path / "pair"
     script.write_text(RANK)
-    for folder in (alone, pair):
-        prepare(recipe(folder, accumulate=1), processes=1)
     train(recipe(alone, accumulate=2), lambda _: None)
+    recipe(pair, accumulate=1)  # its corpus is there before the ranks look for it
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3"]
     command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=test", str(script)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from turia.config import Recipe
@@ -26,5 +29,14 @@ def unprepared_recipe(folder: Path, **training: object) -> Recipe:
 def toy_recipe(folder: Path, **training: object) -> Recipe:
     """The same, its corpus prepared."""
     recipe = unprepared_recipe(folder, **training)
-    prepare(recipe, processes=1)
+    if not recipe.data.folder.exists():
+        shutil.copytree(Path(_prepared().name) / "data", recipe.data.folder)
     return recipe
+
+
+@lru_cache
+def _prepared() -> tempfile.TemporaryDirectory[str]:
+    """Prepared once, to be copied: none of its bytes depends on where it is. It goes with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="turia-toy-")
+    prepare(unprepared_recipe(Path(folder.name)), processes=1)
+    return folder

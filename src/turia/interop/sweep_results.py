@@ -27,7 +27,6 @@ from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
 from turia.evaluation.options import Options, Unit
-from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import unit_counts
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
@@ -297,6 +296,9 @@ def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path:
 
 def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
     """BLEU against latency and against k, of one test set; what was not hurried is a line."""
+    # Here, not above: the processes that score import this module too, and need no matplotlib.
+    from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
+
     points = [
         Point(row.curve, row.k, row.report.bleu.value, row.report.al, row.report.dal) for row in rows if not row.offline
     ]

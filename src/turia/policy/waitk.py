@@ -20,13 +20,19 @@ def _fraction(gamma: float) -> Fraction:
     return Fraction(str(gamma))
 
 
+@lru_cache(maxsize=2**14)
+def _caught_up(words: int, gamma: float, rounding: Rounding) -> int:
+    """Source words that so many target words stand for. Remembered: training asks for the same few at every row."""
+    needed = words / _fraction(gamma)
+    return floor(needed) if rounding == "floor" else ceil(needed)
+
+
 def words_needed(t: int, k: int, gamma: float = 1.0, rounding: Rounding = "floor") -> int:
     """g(t) = floor(k + (t - 1) / gamma) (Eq. 4; with gamma = 1, Eq. 3). The authors' code rounds up."""
     assert t >= 1
     assert k >= 1
     assert gamma > 0
-    needed = k + (t - 1) / _fraction(gamma)
-    return floor(needed) if rounding == "floor" else ceil(needed)
+    return k + _caught_up(t - 1, gamma, rounding)
 
 
 def words_needed_in_sentence(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def draw_curves(log: Sequence[dict[str, Any]], path: Path) -> None:
     """Draws the lines of `metrics.jsonl` into a PNG."""
+    # Here, not above: training begins a second sooner, and not every process of it draws.
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     axes = figure.subplots(2, 2)
     _lines(axes[0, 0], log, "loss", "training loss (smoothed labels, nats)")

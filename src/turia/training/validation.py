@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sacrebleu
 import torch
 
 from turia.config import Validation
@@ -61,6 +60,8 @@ def translate(model: Model, document: Sequence[Sequence[str]], k: int, history: 
 
 def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) -> float:
     """BLEU of greedy streaming translation with the reference segmentation."""
+    import sacrebleu  # here, as many a process of training never looks at its BLEU
+
     hypotheses, references = [], []
     for document in documents(dev, sentences):
         source = [model.source_subwords.decode_words(pair[0].ids) for pair in document]
