@@ -20,6 +20,7 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, InputError
 from turia.policy.waitk import stream_delay
+from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.sentences import offsets
@@ -284,6 +285,50 @@ def test_nothing_is_pushed_after_the_end() -> None:
     stream.flush()
     with pytest.raises(InputError, match="ended"):
         stream.push("le")
+
+
+class Failing(Echo):
+    """Fails, or is interrupted, at its n-th call."""
+
+    def __init__(self, error: BaseException, call: int) -> None:
+        super().__init__()
+        self.error, self.call = error, call
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
+        if len(self.batches) == self.call:
+            raise self.error
+        return super().decode(requests)
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", [3, 5])
+def test_a_stream_that_broke_off_says_so_instead_of_going_on(error: BaseException, call: int) -> None:
+    stream = stream_of(Failing(error, call), [9], k=1)
+    stream.push("ka")
+    with pytest.raises(type(error)):  # at the first piece of a word, or at its third
+        stream.push("xyz")
+    for use in (lambda: stream.push("le"), stream.push_pause, stream.flush, stream.state):
+        with pytest.raises(InputError, match="broke off"):
+            use()
+
+
+def test_a_stream_that_broke_off_at_its_end_is_not_said_to_have_ended() -> None:
+    stream = stream_of(Failing(RuntimeError(), 1), [9], k=9)
+    stream.push("ka")
+    with pytest.raises(RuntimeError):
+        stream.flush()
+    with pytest.raises(InputError, match="broke off"):
+        stream.flush()
+
+
+def test_what_is_refused_beforehand_does_no_harm() -> None:
+    stream = stream_of(Echo(), [1], k=1)
+    stream.push("ka")
+    stream.flush()
+    for _ in range(2):
+        with pytest.raises(InputError, match="ended"):
+            stream.push("le")
+    assert stream.state()["ended"]
 
 
 def test_a_pause_closes_the_sentence() -> None:

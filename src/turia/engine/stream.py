@@ -46,6 +46,8 @@ class Stream:
         self.replaced = 0
         """Words that did not reach the model as they were given (too long, or not text)."""
         self.ended = False
+        self._whole = True
+        """False while a piece of work is under way, and for ever after one that broke off."""
         self._pending_settings: Settings | None = None
         self._history = History()
         self._writer = self._new_writer()
@@ -92,7 +94,35 @@ class Stream:
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        self._refuse_if_ended()
+        return self._work(self._push(word))
+
+    def pause_steps(self) -> Steps[list[Record]]:
+        """`push_pause` for a driver of many streams."""
+        return self._work(self._pause())
+
+    def flush_steps(self) -> Steps[list[Record]]:
+        """`flush` for a driver of many streams."""
+        return self._work(self._flush())
+
+    def _work(self, steps: Steps[list[Record]]) -> Steps[list[Record]]:
+        """Runs `steps` to their end. Where they break off, by an error or an interrupt, the stream is of no more use.
+
+        Words of it may be half written then: to go on would give other words than those of an unbroken stream.
+        """
+        self._refuse_if_broken()
+        if self.ended:
+            raise InputError("the stream has ended; begin a new one")
+        # Whoever drives the steps may fail between two of them, of which this generator hears nothing.
+        self._whole = False
+        records = yield from steps
+        self._whole = True
+        return records
+
+    def _refuse_if_broken(self) -> None:
+        if not self._whole:
+            raise InputError("the stream broke off in the middle of its work; begin a new one, or restore a state of it")
+
+    def _push(self, word: str) -> Steps[list[Record]]:
         records: list[Record] = []
         for part in word.split():
             self.read += 1
@@ -102,27 +132,19 @@ class Stream:
                 yield from self._take(visible, records)
         return records
 
-    def pause_steps(self) -> Steps[list[Record]]:
-        """`push_pause` for a driver of many streams."""
-        self._refuse_if_ended()
+    def _pause(self) -> Steps[list[Record]]:
         records: list[Record] = []
         for visible in self.segmenter.push_pause():
             yield from self._take(visible, records)
         return records
 
-    def flush_steps(self) -> Steps[list[Record]]:
-        """`flush` for a driver of many streams."""
-        self._refuse_if_ended()
+    def _flush(self) -> Steps[list[Record]]:
         self.ended = True
         records: list[Record] = []
         for visible in self.segmenter.flush():
             yield from self._take(visible, records)
         records.append(End(self.read, self.written))
         return records
-
-    def _refuse_if_ended(self) -> None:
-        if self.ended:
-            raise InputError("the stream has ended; begin a new one")
 
     def _take(self, visible: Visible, records: list[Record]) -> Steps[None]:
         """A word becomes visible to the translator, or a sentence is closed."""
@@ -224,6 +246,7 @@ class Stream:
 
     def state(self) -> dict[str, Any]:
         """Everything that `restore` needs to go on with the same words, as plain JSON data."""
+        self._refuse_if_broken()
         writer = self._writer
         return {
             "version": STATE_VERSION,
