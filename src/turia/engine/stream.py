@@ -17,7 +17,7 @@ from turia.engine.model import Model, Steps, run_steps
 from turia.engine.search import REPLACEMENT, Writer
 from turia.engine.settings import Settings
 from turia.engine.window import Growing, History
-from turia.errors import InputError
+from turia.errors import InputError, ModelError
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import may_write
 from turia.segmenter.online import Reason, Segmenter, Visible
@@ -36,7 +36,7 @@ class Stream:
 
     def __init__(self, model: Model, segmenter: Segmenter, settings: Settings) -> None:
         self.model, self.segmenter = model, segmenter
-        self.settings = settings
+        self.settings = _fitting(model, settings)
         self.read = 0
         """Source words so far."""
         self.written = 0
@@ -70,7 +70,7 @@ class Stream:
 
     def change(self, **settings: Any) -> None:
         """New settings (k, gamma, history, ...) from the next sentence on; before the first word, at once."""
-        changed = replace(self._pending_settings or self.settings, **settings)
+        changed = _fitting(self.model, replace(self._pending_settings or self.settings, **settings))
         if self._writer.source.words == 0:
             self.settings = changed
             self._writer = self._new_writer()
@@ -94,7 +94,7 @@ class Stream:
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        return self._work(self._push(word))
+        return self._work(self._push(word), word)
 
     def pause_steps(self) -> Steps[list[Record]]:
         """`push_pause` for a driver of many streams."""
@@ -104,7 +104,7 @@ class Stream:
         """`flush` for a driver of many streams."""
         return self._work(self._flush())
 
-    def _work(self, steps: Steps[list[Record]]) -> Steps[list[Record]]:
+    def _work(self, steps: Steps[list[Record]], word: str = "") -> Steps[list[Record]]:
         """Runs `steps` to their end. Where they break off, by an error or an interrupt, the stream is of no more use.
 
         Words of it may be half written then: to go on would give other words than those of an unbroken stream.
@@ -112,6 +112,8 @@ class Stream:
         self._refuse_if_broken()
         if self.ended:
             raise InputError("the stream has ended; begin a new one")
+        if not isinstance(word, str):
+            raise InputError(f"a word is a str, not {type(word).__name__}")
         # Whoever drives the steps may fail between two of them, of which this generator hears nothing.
         self._whole = False
         records = yield from steps
@@ -287,7 +289,7 @@ class Stream:
         segmenter.restore(state["segmenter"])
         stream = cls(model, segmenter, Settings(**state["settings"]))
         pending = state["pending_settings"]
-        stream._pending_settings = None if pending is None else Settings(**pending)
+        stream._pending_settings = None if pending is None else _fitting(model, Settings(**pending))
         for name in _COUNTS:
             setattr(stream, name, state["counts"][name])
         stream.ended, stream._words, stream._muted = state["ended"], list(state["words"]), state["muted"]
@@ -316,6 +318,15 @@ class Stream:
         }
         if not all(good.values()):
             raise ValueError(f"expected {', '.join(what for what, is_so in good.items() if not is_so)}")
+
+
+def _fitting(model: Model, settings: Settings) -> Settings:
+    """`settings`, if the model can be run with them."""
+    if settings.beam > 1 and model.target_subwords.space_first:
+        raise ModelError(
+            f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart"
+        )
+    return settings
 
 
 def _is_no_text(letter: str) -> bool:

@@ -91,10 +91,6 @@ class Translator:
         `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
         looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours.
         """
-        if beam > 1 and self.model.target_subwords.space_first:
-            raise ModelError(
-                f"{self.folder}: with this model's subwords only greedy search (beam 1) can tell words apart"
-            )
         settings = Settings(
             k=k,
             gamma=self.model.gamma if gamma is None else gamma,
