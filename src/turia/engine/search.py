@@ -73,6 +73,16 @@ class Writer:
         """Whether another word fits into the model's positions."""
         return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
 
+    def has_sound_limits(self) -> bool:
+        """Whether each written piece has a limit that the source had when some word of it had been read."""
+        limits = self.row_limits
+        read = {self._past_positions + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {self._past_positions}
+        return (
+            len(limits) == len(self.target.ids)
+            and all(type(limit) is int and limit in read for limit in limits)
+            and limits == sorted(limits)
+        )
+
     # --- the model ----------------------------------------------------------------------------------------------
 
     def _source_window(self, current: Growing, closing: int | None) -> Window:

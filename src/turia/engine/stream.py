@@ -13,6 +13,8 @@ import unicodedata
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from turia.engine.model import Model, Steps, run_steps
 from turia.engine.search import REPLACEMENT, Writer
 from turia.engine.settings import Settings
@@ -20,10 +22,12 @@ from turia.engine.window import Growing, History
 from turia.errors import InputError, ModelError
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import may_write
-from turia.segmenter.online import Reason, Segmenter, Visible
+from turia.segmenter.online import Reason, Segmenter, Visible, is_words
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.layout import closing_symbol
 from turia.text.normalise import clean_word, normalise_word
+from turia.text.subwords import Subwords
+from turia.text.symbols import UNK_ID
 
 STATE_VERSION = 1
 LONGEST_INPUT = 200
@@ -122,7 +126,9 @@ class Stream:
 
     def _refuse_if_broken(self) -> None:
         if not self._whole:
-            raise InputError("the stream broke off in the middle of its work; begin a new one, or restore a state of it")
+            raise InputError(
+                "the stream broke off in the middle of its work; begin a new one, or restore a state of it"
+            )
 
     def _push(self, word: str) -> Steps[list[Record]]:
         records: list[Record] = []
@@ -270,6 +276,8 @@ class Stream:
     @classmethod
     def restore(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
         """A stream that goes on where `state` was taken; `segmenter` is a new one of the same kind."""
+        if not isinstance(state, dict):
+            raise InputError(f"not the state of a stream: {type(state).__name__}")
         if state.get("version") != STATE_VERSION:
             raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
         if state.get("model") != model.name:
@@ -292,7 +300,7 @@ class Stream:
         stream._pending_settings = None if pending is None else _fitting(model, Settings(**pending))
         for name in _COUNTS:
             setattr(stream, name, state["counts"][name])
-        stream.ended, stream._words, stream._muted = state["ended"], list(state["words"]), state["muted"]
+        stream.ended, stream._words, stream._muted = state["ended"], state["words"], state["muted"]
         stream._history = History.from_json(state["history"])
         stream._writer = Writer(
             model,
@@ -306,26 +314,35 @@ class Stream:
 
     def _check_restored(self) -> None:
         """What would otherwise fail at a later word, or never."""
-        writer, subwords = self._writer, (self.model.source_subwords, self.model.target_subwords)
-        sides = zip(subwords, (self._history.source, self._history.target), (writer.source, writer.target), strict=True)
-        sentences = [(known, sentence) for known, past, current in sides for sentence in (*past, current)]
+        writer, history = self._writer, self._history
+        source, target = self.model.source_subwords, self.model.target_subwords
+        targets = [*history.target, writer.target]
         good = {
-            "pieces of words": all(sum(sentence.pieces) == len(sentence.ids) for _, sentence in sentences),
-            "known pieces": all(0 <= piece < len(known) for known, sentence in sentences for piece in sentence.ids),
-            "a limit for each piece": len(writer.row_limits) == len(writer.target.ids),
-            "the words of the pieces": len(self._words) == writer.target.words,
-            "counts": all(isinstance(getattr(self, name), int) for name in _COUNTS),
+            "pieces of the source": all(_can_be(side, source) for side in (*history.source, writer.source)),
+            "pieces of the target": all(_can_be(side, target) and 0 not in side.pieces for side in targets),
+            "a limit for each piece": writer.has_sound_limits(),
+            "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
+            "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
+            "true or false": isinstance(self.ended, bool) and isinstance(self._muted, bool),
         }
         if not all(good.values()):
             raise ValueError(f"expected {', '.join(what for what, is_so in good.items() if not is_so)}")
 
 
+def _can_be(side: Growing, subwords: Subwords) -> bool:
+    """Whether text can have given these pieces: all of them known, no reserved symbol, each word with its end."""
+    ids = np.array(side.ids, dtype=np.int64)
+    if (ids >= len(subwords)).any() or (subwords.is_control[ids] & (ids != UNK_ID)).any():
+        return False
+    # With the space first, the end of a word does not show in its pieces.
+    ends = np.cumsum([count for count in side.pieces if count], dtype=np.int64)
+    return subwords.space_first or np.array_equal(np.flatnonzero(subwords.ends_word[ids]) + 1, ends)
+
+
 def _fitting(model: Model, settings: Settings) -> Settings:
     """`settings`, if the model can be run with them."""
     if settings.beam > 1 and model.target_subwords.space_first:
-        raise ModelError(
-            f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart"
-        )
+        raise ModelError(f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart")
     return settings
 
 

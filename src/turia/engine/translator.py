@@ -14,7 +14,7 @@ from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, ModelConfig, load_folder
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter
-from turia.segmenter.online import MAX_WORDS, Reason, Segmenter
+from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 PACKAGED = Path(__file__).parents[1] / "models"
@@ -110,7 +110,7 @@ class Translator:
             try:
                 saved = state["segmenter"]
                 kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(f"not the state of a stream: {error!r}") from error
             if kind is Reason.GIVEN:
                 raise InputError("the stream had given sentence ends; give the segmenter again")
@@ -118,6 +118,8 @@ class Translator:
         return Stream.restore(self.model, segmenter, state)
 
     def _segmenter(self, window: int, punctuation: bool, max_words: int) -> Segmenter:
+        if not is_count(window):
+            raise InputError(f"window is {window!r}, expected a whole number of words from 0")
         if punctuation:
             return PunctuationSegmenter(self.config.source_language, window, max_words)
         if not (self.folder / SETTINGS_FILE).exists():

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from turia.errors import InputError, ModelError
-from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, Visible
+from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, Visible, check_state, is_words
 from turia.segmenter.window import PAST, window_ids
 from turia.text.normalise import normalise_word
 from turia.text.vocabulary import Vocabulary
@@ -175,9 +175,11 @@ class ClassifierSegmenter(Segmenter):
         return {"past": list(self._past)}
 
     def _restore_own(self, state: State) -> None:
-        if len(state["past"]) != PAST:
-            raise InputError(f"segmenter state with {len(state['past'])} past words, expected {PAST}")
-        self._past = deque(state["past"], maxlen=PAST)
+        past = state["past"]
+        # A boundary is an empty word.
+        fits = isinstance(past, list) and len(past) == PAST and is_words([word for word in past if word != ""])
+        check_state("past", past, fits)
+        self._past = deque(past, maxlen=PAST)
 
 
 def push_all(segmenters: Sequence[ClassifierSegmenter], words: Sequence[str]) -> list[list[Visible]]:

@@ -74,6 +74,22 @@ class Decision:
         return min(self.threshold, self.falling[words_left]) if words_left < len(self.falling) else self.threshold
 
 
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number from 0; true and false are none, though Python takes them for 1 and 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_words(value: Any) -> bool:
+    """Whether it is a list of words."""
+    return isinstance(value, list) and all(isinstance(word, str) and word.split() == [word] for word in value)
+
+
+def check_state(key: str, value: Any, fits: bool) -> None:
+    """Refuses a damaged state."""
+    if not fits:
+        raise InputError(f"segmenter state is damaged: {key} is {value!r:.80}")
+
+
 class Segmenter(ABC):
     """What all segmenters do alike. A subclass says how probable a sentence end is."""
 
@@ -81,10 +97,10 @@ class Segmenter(ABC):
     """Why this kind of segmenter ends a sentence of its own accord."""
 
     def __init__(self, window: int, decision: Decision, max_words: int | None = MAX_WORDS) -> None:
-        if window < 0:
-            raise InputError(f"a segmenter looks at 0 or more future words, not {window}")
-        if max_words is not None and max_words < 1:
-            raise InputError(f"a sentence has at least 1 word; max_words is {max_words}")
+        if not is_count(window):
+            raise InputError(f"a segmenter looks at 0 or more future words, not {window!r}")
+        if max_words is not None and (not is_count(max_words) or max_words < 1):
+            raise InputError(f"a sentence has at least 1 word; max_words is {max_words!r}")
         assert decision.falling[0] == 0.0
         self.window = window
         self.max_words = max_words
@@ -118,11 +134,14 @@ class Segmenter(ABC):
             if state.get(key) != expected:
                 raise InputError(f"segmenter state has {key} {state.get(key)!r}, but this segmenter's is {expected!r}")
         try:
-            self._pending = deque(state["pending"])
-            self._open_words = state["open_words"]
+            pending, open_words = state["pending"], state["open_words"]
+            check_state("pending", pending, is_words(pending) and len(pending) <= self.window)
+            fits = is_count(open_words) and (self.max_words is None or open_words < self.max_words)
+            check_state("open_words", open_words, fits)
             self._restore_own(state)
         except KeyError as error:
             raise InputError(f"segmenter state without the key {error}") from error
+        self._pending, self._open_words = deque(pending), open_words
 
     @abstractmethod
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
@@ -202,4 +221,6 @@ class GivenSegmenter(Segmenter):
         return {"given_out": self._given_out}
 
     def _restore_own(self, state: State) -> None:
-        self._given_out = state["given_out"]
+        given_out = state["given_out"]
+        check_state("given_out", given_out, is_count(given_out) and given_out <= self._words)
+        self._given_out = given_out
