@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, Rambling, Recording, TargetSeen, fake_model, subwords
 from turia.engine.batcher import run_together
-from turia.engine.model import Logits
+from turia.engine.model import Logits, Steps
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
@@ -198,6 +198,26 @@ def test_streams_run_together_get_the_words_they_get_alone(speeches: list[tuple[
     assert together == alone
 
 
+def test_a_stream_that_fails_among_others_does_them_no_harm() -> None:
+    backend = Echo()
+    alone = [run(stream_of(Echo(), [3], k=2), ["ka", "le", "mi"]) for _ in range(2)]
+    good = [stream_of(backend, [3], k=2) for _ in range(2)]
+    ended = stream_of(backend, [3], k=2)
+    ended.flush()
+
+    def failing() -> Steps[list[Record]]:
+        yield from stream_of(backend, [3], k=1).push_steps("ka")
+        raise RuntimeError("in the middle")
+
+    before = [stream.push("ka") for stream in good]
+    work = [good[0].push_steps("le mi"), failing(), ended.push_steps("ka"), good[1].push_steps("le")]
+    with pytest.raises(RuntimeError, match="in the middle"):
+        run_together(work, backend)
+    assert (good[0].written, good[1].written) == (3, 1)
+    assert before == [[], []]
+    assert [good[0].flush()[-1:], good[1].push("mi") + good[1].flush()] == [alone[0][-1:], alone[1][1:]]
+
+
 def test_steps_of_many_streams_are_batched() -> None:
     backend = Echo()
     streams = [stream_of(backend, [4], k=1) for _ in range(8)]
@@ -216,6 +236,57 @@ def test_settings_change_from_the_next_sentence_on() -> None:
     rest = [written(stream.push(word)) for word in ("le", "mi", "no", "pu", "ra", "ka", "le")]
     assert written(first) == ["ka"]
     assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
+
+
+def settings_notes(records: Sequence[Record]) -> list[tuple[int, str]]:
+    return [(note.sentence, note.detail) for note in records if isinstance(note, Note) and note.kind == "settings"]
+
+
+def test_a_trace_tells_from_which_sentence_on_settings_hold() -> None:
+    stream = stream_of(Echo(), [3, 3, 3, 3], k=1)
+    records = stream.push("ka")
+    stream.change(k=3)
+    stream.change(gamma=2.0)
+    records += stream.push("le mi")
+    assert settings_notes(records) == []
+    records += stream.push("no")
+    assert settings_notes(records) == [(1, "k 3, gamma 2.0")]
+    records += stream.push("pu ra")
+    stream.change(k=2)  # between two sentences
+    stream.change(k=4)
+    records += stream.push("ka le mi")
+    stream.change(k=4)  # nothing new
+    records += stream.push("no pu ra") + stream.flush()
+    assert settings_notes(records) == [(1, "k 3, gamma 2.0"), (2, "k 4")]
+    kinds = [type(record) for record in records if not isinstance(record, Write)]
+    assert kinds == [SentenceEnd, Note, SentenceEnd, Note, SentenceEnd, SentenceEnd, End]
+    assert parse_trace(trace_lines(Trace(stream.header(), tuple(records)))).records == tuple(records)
+
+
+def test_settings_changed_before_the_first_word_are_those_of_the_header() -> None:
+    stream = stream_of(Echo(), [3], k=1)
+    stream.change(k=2)
+    assert stream.header()["k"] == 2
+    # Whoever wrote the header before the change reads it here.
+    assert stream.push("ka") == [Note("settings", 0, "k 2")]
+    assert written(stream.push("le")) == ["ka"]
+
+
+def test_settings_that_no_sentence_has_leave_no_note() -> None:
+    stream = stream_of(Echo(), [2], k=1)
+    stream.push("ka")
+    stream.change(k=3)
+    assert settings_notes(stream.push("le") + stream.flush()) == []
+
+
+def test_a_longer_history_begins_with_the_sentence_just_spoken() -> None:
+    backend = Recording()
+    stream = stream_of(backend, [2, 2], k=1, history=0)
+    stream.push("ka")
+    stream.change(history=60)
+    stream.push("le mi")
+    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
+    assert backend.encoded[-1].ids.tolist() == [DOC_ID, ka, le, SEP_ID, mi]
 
 
 def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
@@ -323,6 +394,15 @@ def test_what_is_refused_beforehand_does_no_harm() -> None:
         with pytest.raises(InputError, match="ended"):
             stream.push("le")
     assert stream.state()["ended"]
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_words_beyond_the_given_sentences_are_refused_before_any_is_taken(window: int) -> None:
+    stream = stream_of(Echo(), [2], window, k=1)
+    with pytest.raises(InputError, match="more words than the 2"):
+        stream.push("ka le mi")
+    assert stream.read == 0
+    assert written(stream.push("ka le") + stream.flush()) == ["ka", "le"]
 
 
 def test_a_pause_closes_the_sentence() -> None:

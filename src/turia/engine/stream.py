@@ -73,19 +73,18 @@ class Stream:
         return run_steps(self.flush_steps(), self.model.backend)
 
     def change(self, **settings: Any) -> None:
-        """New settings (k, gamma, history, ...) from the next sentence on; before the first word, at once."""
-        changed = _fitting(self.model, replace(self._pending_settings or self.settings, **settings))
-        if self._writer.source.words == 0:
-            self.settings = changed
-            self._writer = self._new_writer()
-        else:
-            self._pending_settings = changed
+        """New settings (k, gamma, history, ...) from the next sentence on; before the first word, from the first one.
+
+        A note of kind "settings" tells the sentence from which they hold.
+        """
+        self._pending_settings = _fitting(self.model, replace(self._chosen(), **settings))
 
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
-        kept = {name: value for name, value in asdict(self.settings).items() if name not in ("beam", "lookahead")}
-        if self.settings.beam > 1:
-            kept |= {"beam": self.settings.beam, "lookahead": self.settings.lookahead}
+        settings = self.settings if self.read else self._chosen()
+        kept = {name: value for name, value in asdict(settings).items() if name not in ("beam", "lookahead")}
+        if settings.beam > 1:
+            kept |= {"beam": settings.beam, "lookahead": settings.lookahead}
         return {
             "model": self.model.name,
             **kept,
@@ -118,6 +117,7 @@ class Stream:
             raise InputError("the stream has ended; begin a new one")
         if not isinstance(word, str):
             raise InputError(f"a word is a str, not {type(word).__name__}")
+        self.segmenter.expect(len(word.split()))
         # Whoever drives the steps may fail between two of them, of which this generator hears nothing.
         self._whole = False
         records = yield from steps
@@ -161,6 +161,7 @@ class Stream:
             if not self._fits(pieces):
                 records.append(Note("long-sentence", self.sentence, f"cut after {self._writer.source.words} words"))
                 yield from self._close(Reason.FORCED, records)
+            self._take_settings(records)
             self._writer.source.add(pieces)
         if visible.reason is not None:
             yield from self._close(visible.reason, records)
@@ -186,6 +187,19 @@ class Stream:
             records.append(Write(word, self.written, self.read, self.sentence, reason))
             self.written += 1
         return closed
+
+    def _take_settings(self, records: list[Record]) -> None:
+        """With its first word, a sentence gets the settings that were chosen last."""
+        if self._pending_settings is None or self._writer.source.words:
+            return
+        old, new = asdict(self.settings), asdict(self._pending_settings)
+        if changes := [f"{name} {value}" for name, value in new.items() if value != old[name]]:
+            records.append(Note("settings", self.sentence, ", ".join(changes)))
+        self.settings, self._pending_settings = self._pending_settings, None
+        self._writer = self._new_writer()
+
+    def _chosen(self) -> Settings:
+        return self._pending_settings or self.settings
 
     def _cut(self, records: list[Record]) -> bool:
         """Whether a guard stops this sentence here."""
@@ -217,12 +231,12 @@ class Stream:
             self._history.add(writer.source, writer.target)
         self.sentence += 1
         self._words, self._muted = [], False
-        self.settings, self._pending_settings = self._pending_settings or self.settings, None
         self._writer = self._new_writer()
 
     def _new_writer(self) -> Writer:
         # Half of the positions are for the sentence itself: more than any sentence that a segmenter lets through.
-        self._history.trim(self.settings.history, self.model.max_positions // 2)
+        # What the next sentence may ask for is kept.
+        self._history.trim(self._chosen().history, self.model.max_positions // 2)
         return Writer(self.model, self.settings, self._history)
 
     # --- input ----------------------------------------------------------------------------------------------------

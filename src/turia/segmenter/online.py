@@ -113,6 +113,9 @@ class Segmenter(ABC):
         turn = self._take(word)
         return [] if turn is None else [self._give(turn, stopped=False)]
 
+    def expect(self, words: int) -> None:
+        """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
+
     def push_pause(self) -> list[Visible]:
         """The speaker stopped: all words out, the sentence ends at the newest one."""
         return self._close(Reason.PAUSE)
@@ -205,6 +208,10 @@ class GivenSegmenter(Segmenter):
         self._words = sum(lengths)
         self._ends = frozenset(accumulate(lengths))
         self._given_out = 0
+
+    def expect(self, words: int) -> None:
+        if self._given_out + len(self._pending) + words > self._words:
+            raise InputError(f"the stream has more words than the {self._words} of the given sentences")
 
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
         if self._given_out == self._words:
