@@ -454,6 +454,25 @@ def test_a_sentence_without_a_translation_is_no_history() -> None:
     assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, SEP_ID, mi]]
 
 
+def test_a_first_sentence_without_a_translation_leaves_no_beginning() -> None:
+    """The window of the second does not begin with the document's first sentence (METHOD section 3)."""
+    backend = Recording()
+    run(stream_of(backend, [1, 2, 1], k=1), ["–", "ka", "le", "mi"])
+    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert windows == [[CONT_ID, ka], [CONT_ID, ka, le, SEP_ID, mi, BRK_ID]]
+
+
+def test_a_full_unidirectional_encoder_sees_what_an_incremental_one_does() -> None:
+    words = ["ka", "leta", "xyz", "no", "pu", "miso"]
+    expected, found = (
+        run(Stream(fake_model(Chaos(), "unidirectional"), GivenSegmenter([4, 2]), Settings(k=2, encoding=way)), words)
+        for way in ("incremental", "full")
+    )
+    assert found == expected
+    assert len(written(found)) > 0
+
+
 def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence() -> None:
     backend = Recording()
     run(stream_of(backend, [2, 9], k=9), ["ka", "le", "mi", "no"])
@@ -495,6 +514,11 @@ def test_a_translation_that_runs_on_is_cut_by_its_length() -> None:
     ]
 
 
+def test_a_translation_may_have_the_length_that_gamma_asks_for() -> None:
+    records = run(stream_of(Rambling(), [6], k=1, gamma=10.0), ["ka"] * 6)
+    assert [record.target_words for record in records if isinstance(record, SentenceEnd)] == [10 + 15 * 6]
+
+
 def test_a_translation_stops_where_the_model_has_no_room_for_a_word() -> None:
     stream = Stream(fake_model(Rambling(), max_positions=64), GivenSegmenter([12]), Settings(k=1))
     records = run(stream, ["ka"] * 12)
@@ -528,7 +552,7 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
     stream = stream_of(backend, [len(odd)], k=1)
     records = run(stream, odd)
     assert stream.read == len(odd)
-    assert stream.replaced == 5
+    assert stream.replaced == 7
     notes = {record.kind for record in records if isinstance(record, Note)}
     assert notes >= {"long-word", "not-text"}
     text = " ".join(written(records))
@@ -548,16 +572,36 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
         ("k" * 60, 0),
         ("»ka!«", 0),
         ("k\u00ada", 0),
-        ("▁", 0),
+        ("▁", 1),
+        ("ka▁le", 1),
+        ("\N{GRINNING FACE}", 1),
+        ("\N{WHITE SMILING FACE}\N{VARIATION SELECTOR-16}", 1),
+        ("ka\N{GRINNING FACE}", 0),
+        (">>", 0),
+        ("…", 0),
     ],
 )
 def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: int) -> None:
-    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them."""
+    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them, nor with a picture
+    beside a word. A picture alone is a word that is lost.
+    """
     stream = stream_of(Echo(), [3], k=1)
     records = run(stream, ["ka", word, "le"])
     assert (stream.read, stream.replaced) == (3, replaced)
     kinds = [record.kind for record in records if isinstance(record, Note)]
     assert kinds.count("long-word") + kinds.count("not-text") == replaced
+
+
+@pytest.mark.parametrize("normalises", [True, False])
+def test_a_state_can_be_written_whatever_was_said(normalises: bool) -> None:
+    """Half of a pair of surrogates has no place in UTF-8."""
+    model = replace(fake_model(Echo()), normalises=normalises)
+    stream = Stream(model, GivenSegmenter([9], 2), Settings(k=1))
+    stream.push(f"k{chr(0xD800)}a")
+    state = json.loads(json.dumps(stream.state(), ensure_ascii=False).encode())
+    assert state["segmenter"]["pending"] == ["k\N{REPLACEMENT CHARACTER}a"]
+    records = stream.push("le mi")
+    assert [record.kind for record in records if isinstance(record, Note)] == ["not-text"]
 
 
 def test_a_word_of_many_pieces_is_cut_and_ends_as_words_do() -> None:

@@ -103,10 +103,11 @@ class Writer:
         """Encoder states of `window`, whose first positions may be known."""
         known = None if self._encodes_anew() else self._encoded
         start = 0 if known is None else known.length
-        if self._encodes_anew():
-            reach = np.full(len(window.ids), len(window.ids))
-        else:
-            reach = encoder_reach(window, self.settings.k, self.model.encoder, self.model.anchor)
+        encoder = self.model.encoder
+        if encoder == "pbe" and self.settings.encoding == "full":
+            # The paper's way. A unidirectional encoder keeps the mask that it was trained with (METHOD section 4).
+            encoder = "bidirectional"
+        reach = encoder_reach(window, self.settings.k, encoder, self.model.anchor)
         (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
         state: EncoderState = encoded
         return state
@@ -230,7 +231,7 @@ class Writer:
     def _most_pieces(self) -> int:
         """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""
         room = self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
-        words = max(1, length_limit(self.source.words) - self.target.words)
+        words = max(1, length_limit(self.source.words, self.settings.gamma) - self.target.words)
         return min(room, PIECES_A_WORD * words)
 
     def _ends(self, piece: int) -> bool:

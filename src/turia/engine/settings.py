@@ -30,7 +30,8 @@ class Settings:
     """Words of history on either side; 0 for none."""
     rounding: Rounding = "floor"
     encoding: Encoding = "incremental"
-    """`incremental` keeps encoder states; `full` encodes the window again at each READ, all words seeing all."""
+    """`incremental` keeps encoder states; `full` encodes the window again at each READ, with all words seeing all if
+    the encoder is no unidirectional one."""
     recompute: bool = False
     """Decoder states of words already written are computed again with all the source read since (the authors' way)."""
     beam: int = 1

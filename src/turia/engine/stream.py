@@ -9,6 +9,7 @@ so that one driver (`push`) runs it alone and another (`batcher`) runs the steps
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import asdict, replace
 from typing import Any
@@ -27,7 +28,7 @@ from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.layout import closing_symbol
 from turia.text.normalise import clean_word, normalise_word
 from turia.text.subwords import Subwords
-from turia.text.symbols import UNK_ID
+from turia.text.symbols import UNK_ID, WORD_END
 
 STATE_VERSION = 1
 LONGEST_INPUT = 200
@@ -136,7 +137,8 @@ class Stream:
             self.read += 1
             # A longer one would be looked at, and kept in the state, for as long as the segmenter has use for it.
             shown = part if len(part) <= LONGEST_INPUT else part[:LONGEST_INPUT] + part[-1]
-            for visible in self.segmenter.push(shown):
+            # Nor can half of a pair of surrogates be kept: there is no UTF-8 for it.
+            for visible in self.segmenter.push(_SURROGATES.sub(REPLACEMENT, shown)):
                 yield from self._take(visible, records)
         return records
 
@@ -203,7 +205,7 @@ class Stream:
 
     def _cut(self, records: list[Record]) -> bool:
         """Whether a guard stops this sentence here."""
-        limit = length_limit(self._writer.source.words)
+        limit = length_limit(self._writer.source.words, self.settings.gamma)
         if loops(self._words):
             cause = ("loop", f"cut after {len(self._words)} words: {' '.join(self._words[-6:])}")
         elif len(self._words) >= limit:
@@ -229,6 +231,8 @@ class Stream:
             self._history.drop()
         elif self._words:
             self._history.add(writer.source, writer.target)
+        else:
+            self._history.skip()
         self.sentence += 1
         self._words, self._muted = [], False
         self._writer = self._new_writer()
@@ -253,10 +257,13 @@ class Stream:
             pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
         elif any(map(_is_no_text, word)):
             self.replaced += 1
-            records.append(Note("not-text", self.sentence, "control characters or lone surrogates were left out"))
+            records.append(Note("not-text", self.sentence, "control characters were left out"))
         elif REPLACEMENT in word:
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "there were bytes that are no text"))
+        elif WORD_END in word or (not normal and any(map(_is_picture, word))):
+            self.replaced += 1
+            records.append(Note("not-text", self.sentence, "a symbol that the model cannot read was left out"))
         return pieces
 
     def _fits(self, pieces: tuple[int, ...]) -> bool:
@@ -360,10 +367,16 @@ def _fitting(model: Model, settings: Settings) -> Settings:
     return settings
 
 
+def _is_picture(letter: str) -> bool:
+    """Emoji and the like. A word of nothing else is lost to the model; one of marks alone (`–`, `>>`) was no word."""
+    return unicodedata.category(letter) == "So"
+
+
 def _is_no_text(letter: str) -> bool:
-    """Letters that no writer means: controls, lone surrogates, code points without a meaning, changes of direction."""
-    return unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter in _DIRECTIONS
+    """Letters that no writer means: controls, code points without a meaning, changes of direction."""
+    return unicodedata.category(letter) in ("Cc", "Co", "Cn") or letter in _DIRECTIONS
 
 
 _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 _COUNTS = ("read", "written", "sentence", "replaced")

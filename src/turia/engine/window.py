@@ -57,6 +57,10 @@ class History:
         self.source.append(source)
         self.target.append(target)
 
+    def skip(self) -> None:
+        """A sentence that is no history, as it has no translation; if the stream began with it, no window does."""
+        self.from_start = self.from_start and bool(self.source)
+
     def drop(self) -> None:
         """Forgets all pairs, because the last one would mislead what follows."""
         self.source, self.target, self.from_start = [], [], False

@@ -113,7 +113,7 @@ class Segmenter(ABC):
         turn = self._take(word)
         return [] if turn is None else [self._give(turn, stopped=False)]
 
-    def expect(self, words: int) -> None:
+    def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
         """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
 
     def push_pause(self) -> list[Visible]:
