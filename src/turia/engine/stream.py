@@ -33,7 +33,8 @@ from turia.text.symbols import UNK_ID, WORD_END
 STATE_VERSION = 1
 LONGEST_INPUT = 200
 """Letters of a source word that are looked at; nobody says longer ones."""
-PIECES_A_WORD = 64
+MOST_PIECES = 64
+"""Of a source word; a longer one is cut."""
 
 
 class Stream:
@@ -170,25 +171,24 @@ class Stream:
         else:
             yield from self._write(records)
 
-    def _write(self, records: list[Record]) -> Steps[bool]:
-        """Writes what the policy allows; True when the sentence's translation is complete."""
+    def _write(self, records: list[Record]) -> Steps[None]:
+        """Writes what the policy allows."""
         settings, writer = self.settings, self._writer
         closed = writer.closing is not None
         reason = "policy" if not closed else "flush" if self.ended else "catch-up"
         if not writer.source.ids:
-            return closed
+            return
         while not self._muted and may_write(
             len(self._words) + 1, settings.k, writer.source.words, closed, settings.gamma, settings.rounding
         ):
             if self._cut(records):
-                break
+                return
             word = yield from writer.write_word()
             if word is None:
-                return True
+                return
             self._words.append(word)
             records.append(Write(word, self.written, self.read, self.sentence, reason))
             self.written += 1
-        return closed
 
     def _take_settings(self, records: list[Record]) -> None:
         """With its first word, a sentence gets the settings that were chosen last."""
@@ -250,11 +250,11 @@ class Stream:
         given = word[:LONGEST_INPUT]
         normal = normalise_word(given) if self.model.normalises else clean_word(given)
         pieces = self.model.source_subwords.encode_word(normal) if normal else ()
-        if len(word) > LONGEST_INPUT or len(pieces) > PIECES_A_WORD:
+        if len(word) > LONGEST_INPUT or len(pieces) > MOST_PIECES:
             self.replaced += 1
             records.append(Note("long-word", self.sentence, "a very long word was cut for the model"))
             # Its end stays, so that it ends as every word does.
-            pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
+            pieces = (*pieces[: MOST_PIECES - 1], pieces[-1]) if len(pieces) > MOST_PIECES else pieces
         elif any(map(_is_no_text, word)):
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "control characters were left out"))

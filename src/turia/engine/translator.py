@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from turia.engine.model import Model, make_model
+from turia.engine.model import Model
 from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
@@ -56,7 +56,7 @@ class Translator:
         runtime.warm_up(streams)
         config, shape = folder.config, folder.config.shape
         name = f"{config.source_language}-{config.target_language}"
-        loaded = make_model(
+        loaded = Model(
             name,
             runtime,
             folder.source_subwords,
@@ -123,7 +123,7 @@ class Translator:
         if punctuation:
             return PunctuationSegmenter(self.config.source_language, window, max_words)
         if not (self.folder / SETTINGS_FILE).exists():
-            raise ModelError(f"{self.folder}: the model has no segmenter; use --punctuation, or give sentence ends")
+            raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
         if window not in self._classifiers:
             self._classifiers[window] = Classifier(self.folder, window)
         return ClassifierSegmenter(self._classifiers[window], max_words)
