@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.delays import stream_delay
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator, packaged_models
 from turia.errors import InputError, ModelError
-from turia.policy.waitk import stream_delay
 from turia.runtime.random_model import made_up_words, write_random_folder
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Record, SentenceEnd, Write

@@ -110,8 +110,8 @@ class Segmenter(ABC):
 
     def push(self, word: str) -> list[Visible]:
         """The next word of the stream in; the words that thereby become visible out (one or none)."""
-        turn = self._take(word)
-        return [] if turn is None else [self._give(turn, stopped=False)]
+        self._pending.append(word)
+        return [self._give(self._pending.popleft(), stopped=False)] if len(self._pending) > self.window else []
 
     def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
         """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
@@ -164,16 +164,9 @@ class Segmenter(ABC):
     @abstractmethod
     def _restore_own(self, state: State) -> None: ...
 
-    def _take(self, word: str) -> str | None:
-        """`word` in; the word that is now to be decided, if there is one."""
-        self._pending.append(word)
-        return self._pending.popleft() if len(self._pending) > self.window else None
-
     def _give(self, word: str, stopped: bool) -> Visible:
-        return self._settle(word, self._probability(word, tuple(self._pending), stopped))
-
-    def _settle(self, word: str, probability: float) -> Visible:
-        """The word out, its sentence closed if `probability` suffices."""
+        """The word out, its sentence closed if an end is probable enough."""
+        probability = self._probability(word, tuple(self._pending), stopped)
         left = None if self.max_words is None else self.max_words - self._open_words - 1
         needed = self._decision.threshold if left is None else self._decision.at(left)
         if probability < needed:
