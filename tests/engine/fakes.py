@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from turia.engine.model import Logits, Model, make_model
+from turia.engine.model import Logits, Model
 from turia.runtime.session import DecodeRequest, EncodeRequest
 from turia.text.subwords import Subwords, train_subwords
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
@@ -175,7 +175,7 @@ class Chaos(Fake):
 
 
 def fake_model(backend: Fake, encoder: str = "pbe", anchor: str = "sentence", max_positions: int = 512) -> Model:
-    return make_model(
+    return Model(
         "fake",
         backend,
         subwords(),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.delays import stream_delay
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator, packaged_models
-from turia.errors import ModelError
-from turia.policy.waitk import stream_delay
+from turia.errors import InputError, ModelError
 from turia.runtime.random_model import made_up_words, write_random_folder
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Record, SentenceEnd, Write
@@ -130,3 +130,15 @@ def test_a_folder_is_no_place_for_a_typing_error(tmp_path: Path) -> None:
         Translator.load("de-em")
     with pytest.raises(ModelError, match=r"config\.json: no such file; expected a model folder"):
         Translator.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_words", "60"), ("max_words", 0), ("window", [2]), ("window", "2"), ("kind", [])]
+)
+def test_a_state_of_no_segmenter_is_refused(translator: Translator, name: str, value: object) -> None:
+    state = translator.stream(window=1, punctuation=True).state()
+    state["segmenter"][name] = value
+    with pytest.raises(InputError):
+        translator.restore(state)
+    with pytest.raises(InputError, match="not the state of a stream"):
+        translator.restore(state | {"segmenter": [name]})

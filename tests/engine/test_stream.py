@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.delays import stream_delay
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, Rambling, Recording, TargetSeen, fake_model, subwords
 from turia.engine.batcher import run_together
-from turia.engine.model import Logits
+from turia.engine.model import Logits, Steps
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.errors import ConfigError, InputError
-from turia.policy.waitk import stream_delay
+from turia.errors import InputError
+from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.sentences import offsets
@@ -197,6 +198,26 @@ def test_streams_run_together_get_the_words_they_get_alone(speeches: list[tuple[
     assert together == alone
 
 
+def test_a_stream_that_fails_among_others_does_them_no_harm() -> None:
+    backend = Echo()
+    alone = [run(stream_of(Echo(), [3], k=2), ["ka", "le", "mi"]) for _ in range(2)]
+    good = [stream_of(backend, [3], k=2) for _ in range(2)]
+    ended = stream_of(backend, [3], k=2)
+    ended.flush()
+
+    def failing() -> Steps[list[Record]]:
+        yield from stream_of(backend, [3], k=1).push_steps("ka")
+        raise RuntimeError("in the middle")
+
+    before = [stream.push("ka") for stream in good]
+    work = [good[0].push_steps("le mi"), failing(), ended.push_steps("ka"), good[1].push_steps("le")]
+    with pytest.raises(RuntimeError, match="in the middle"):
+        run_together(work, backend)
+    assert (good[0].written, good[1].written) == (3, 1)
+    assert before == [[], []]
+    assert [good[0].flush()[-1:], good[1].push("mi") + good[1].flush()] == [alone[0][-1:], alone[1][1:]]
+
+
 def test_steps_of_many_streams_are_batched() -> None:
     backend = Echo()
     streams = [stream_of(backend, [4], k=1) for _ in range(8)]
@@ -215,6 +236,57 @@ def test_settings_change_from_the_next_sentence_on() -> None:
     rest = [written(stream.push(word)) for word in ("le", "mi", "no", "pu", "ra", "ka", "le")]
     assert written(first) == ["ka"]
     assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
+
+
+def settings_notes(records: Sequence[Record]) -> list[tuple[int, str]]:
+    return [(note.sentence, note.detail) for note in records if isinstance(note, Note) and note.kind == "settings"]
+
+
+def test_a_trace_tells_from_which_sentence_on_settings_hold() -> None:
+    stream = stream_of(Echo(), [3, 3, 3, 3], k=1)
+    records = stream.push("ka")
+    stream.change(k=3)
+    stream.change(gamma=2.0)
+    records += stream.push("le mi")
+    assert settings_notes(records) == []
+    records += stream.push("no")
+    assert settings_notes(records) == [(1, "k 3, gamma 2.0")]
+    records += stream.push("pu ra")
+    stream.change(k=2)  # between two sentences
+    stream.change(k=4)
+    records += stream.push("ka le mi")
+    stream.change(k=4)  # nothing new
+    records += stream.push("no pu ra") + stream.flush()
+    assert settings_notes(records) == [(1, "k 3, gamma 2.0"), (2, "k 4")]
+    kinds = [type(record) for record in records if not isinstance(record, Write)]
+    assert kinds == [SentenceEnd, Note, SentenceEnd, Note, SentenceEnd, SentenceEnd, End]
+    assert parse_trace(trace_lines(Trace(stream.header(), tuple(records)))).records == tuple(records)
+
+
+def test_settings_changed_before_the_first_word_are_those_of_the_header() -> None:
+    stream = stream_of(Echo(), [3], k=1)
+    stream.change(k=2)
+    assert stream.header()["k"] == 2
+    # Whoever wrote the header before the change reads it here.
+    assert stream.push("ka") == [Note("settings", 0, "k 2")]
+    assert written(stream.push("le")) == ["ka"]
+
+
+def test_settings_that_no_sentence_has_leave_no_note() -> None:
+    stream = stream_of(Echo(), [2], k=1)
+    stream.push("ka")
+    stream.change(k=3)
+    assert settings_notes(stream.push("le") + stream.flush()) == []
+
+
+def test_a_longer_history_begins_with_the_sentence_just_spoken() -> None:
+    backend = Recording()
+    stream = stream_of(backend, [2, 2], k=1, history=0)
+    stream.push("ka")
+    stream.change(history=60)
+    stream.push("le mi")
+    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
+    assert backend.encoded[-1].ids.tolist() == [DOC_ID, ka, le, SEP_ID, mi]
 
 
 def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
@@ -272,18 +344,65 @@ def test_of_a_huge_word_little_is_kept() -> None:
     assert [record.kind for record in records if isinstance(record, Note)] == ["long-word"]
 
 
-@pytest.mark.parametrize("wrong", [{"k": 0}, {"gamma": 0.0}, {"history": -1}, {"rounding": "up"}, {"beam": 0}])
-def test_bad_settings_are_refused_by_name(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Settings(**wrong)
-
-
 def test_nothing_is_pushed_after_the_end() -> None:
     stream = stream_of(Echo(), [1])
     stream.push("ka")
     stream.flush()
     with pytest.raises(InputError, match="ended"):
         stream.push("le")
+
+
+class Failing(Echo):
+    """Fails, or is interrupted, at its n-th call."""
+
+    def __init__(self, error: BaseException, call: int) -> None:
+        super().__init__()
+        self.error, self.call = error, call
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetSeen, Logits]]:
+        if len(self.batches) == self.call:
+            raise self.error
+        return super().decode(requests)
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", [3, 5])
+def test_a_stream_that_broke_off_says_so_instead_of_going_on(error: BaseException, call: int) -> None:
+    stream = stream_of(Failing(error, call), [9], k=1)
+    stream.push("ka")
+    with pytest.raises(type(error)):  # at the first piece of a word, or at its third
+        stream.push("xyz")
+    for use in (lambda: stream.push("le"), stream.push_pause, stream.flush, stream.state):
+        with pytest.raises(InputError, match="broke off"):
+            use()
+
+
+def test_a_stream_that_broke_off_at_its_end_is_not_said_to_have_ended() -> None:
+    stream = stream_of(Failing(RuntimeError(), 1), [9], k=9)
+    stream.push("ka")
+    with pytest.raises(RuntimeError):
+        stream.flush()
+    with pytest.raises(InputError, match="broke off"):
+        stream.flush()
+
+
+def test_what_is_refused_beforehand_does_no_harm() -> None:
+    stream = stream_of(Echo(), [1], k=1)
+    stream.push("ka")
+    stream.flush()
+    for _ in range(2):
+        with pytest.raises(InputError, match="ended"):
+            stream.push("le")
+    assert stream.state()["ended"]
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_words_beyond_the_given_sentences_are_refused_before_any_is_taken(window: int) -> None:
+    stream = stream_of(Echo(), [2], window, k=1)
+    with pytest.raises(InputError, match="more words than the 2"):
+        stream.push("ka le mi")
+    assert stream.read == 0
+    assert written(stream.push("ka le") + stream.flush()) == ["ka", "le"]
 
 
 def test_a_pause_closes_the_sentence() -> None:
@@ -335,6 +454,25 @@ def test_a_sentence_without_a_translation_is_no_history() -> None:
     assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, SEP_ID, mi]]
 
 
+def test_a_first_sentence_without_a_translation_leaves_no_beginning() -> None:
+    """The window of the second does not begin with the document's first sentence (METHOD section 3)."""
+    backend = Recording()
+    run(stream_of(backend, [1, 2, 1], k=1), ["–", "ka", "le", "mi"])
+    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
+    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
+    assert windows == [[CONT_ID, ka], [CONT_ID, ka, le, SEP_ID, mi, BRK_ID]]
+
+
+def test_a_full_unidirectional_encoder_sees_what_an_incremental_one_does() -> None:
+    words = ["ka", "leta", "xyz", "no", "pu", "miso"]
+    expected, found = (
+        run(Stream(fake_model(Chaos(), "unidirectional"), GivenSegmenter([4, 2]), Settings(k=2, encoding=way)), words)
+        for way in ("incremental", "full")
+    )
+    assert found == expected
+    assert len(written(found)) > 0
+
+
 def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence() -> None:
     backend = Recording()
     run(stream_of(backend, [2, 9], k=9), ["ka", "le", "mi", "no"])
@@ -376,6 +514,11 @@ def test_a_translation_that_runs_on_is_cut_by_its_length() -> None:
     ]
 
 
+def test_a_translation_may_have_the_length_that_gamma_asks_for() -> None:
+    records = run(stream_of(Rambling(), [6], k=1, gamma=10.0), ["ka"] * 6)
+    assert [record.target_words for record in records if isinstance(record, SentenceEnd)] == [10 + 15 * 6]
+
+
 def test_a_translation_stops_where_the_model_has_no_room_for_a_word() -> None:
     stream = Stream(fake_model(Rambling(), max_positions=64), GivenSegmenter([12]), Settings(k=1))
     records = run(stream, ["ka"] * 12)
@@ -409,7 +552,7 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
     stream = stream_of(backend, [len(odd)], k=1)
     records = run(stream, odd)
     assert stream.read == len(odd)
-    assert stream.replaced == 5
+    assert stream.replaced == 7
     notes = {record.kind for record in records if isinstance(record, Note)}
     assert notes >= {"long-word", "not-text"}
     text = " ".join(written(records))
@@ -429,16 +572,36 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
         ("k" * 60, 0),
         ("»ka!«", 0),
         ("k\u00ada", 0),
-        ("▁", 0),
+        ("▁", 1),
+        ("ka▁le", 1),
+        ("\N{GRINNING FACE}", 1),
+        ("\N{WHITE SMILING FACE}\N{VARIATION SELECTOR-16}", 1),
+        ("ka\N{GRINNING FACE}", 0),
+        (">>", 0),
+        ("…", 0),
     ],
 )
 def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: int) -> None:
-    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them."""
+    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them, nor with a picture
+    beside a word. A picture alone is a word that is lost.
+    """
     stream = stream_of(Echo(), [3], k=1)
     records = run(stream, ["ka", word, "le"])
     assert (stream.read, stream.replaced) == (3, replaced)
     kinds = [record.kind for record in records if isinstance(record, Note)]
     assert kinds.count("long-word") + kinds.count("not-text") == replaced
+
+
+@pytest.mark.parametrize("normalises", [True, False])
+def test_a_state_can_be_written_whatever_was_said(normalises: bool) -> None:
+    """Half of a pair of surrogates has no place in UTF-8."""
+    model = replace(fake_model(Echo()), normalises=normalises)
+    stream = Stream(model, GivenSegmenter([9], 2), Settings(k=1))
+    stream.push(f"k{chr(0xD800)}a")
+    state = json.loads(json.dumps(stream.state(), ensure_ascii=False).encode())
+    assert state["segmenter"]["pending"] == ["k\N{REPLACEMENT CHARACTER}a"]
+    records = stream.push("le mi")
+    assert [record.kind for record in records if isinstance(record, Note)] == ["not-text"]
 
 
 def test_a_word_of_many_pieces_is_cut_and_ends_as_words_do() -> None:

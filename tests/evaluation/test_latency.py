@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.delays import stream_delay
 from turia.evaluation import latency
 from turia.evaluation.latency import mean
-from turia.policy.waitk import stream_delay
 
 # Five sentences: words written late and early, a hypothesis without words, a reference without words, and words after
 # the end of the stream.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,22 @@ def test_streams_write_together_what_they_write_alone(together: int, kind: type[
     assert traces == alone(kind())
     assert sum(told) == sum(len(words) for words, _, _ in speeches())
     assert max(backend.batches) == min(together, 5)
+
+
+def test_no_stream_is_begun_after_one_has_failed() -> None:
+    backend = Echo()
+    given = jobs(backend)
+    begun: list[int] = []
+
+    def begin(number: int) -> Stream:
+        begun.append(number)
+        return given[number].begin()
+
+    words = [["ka"] * 6, given[1].words, *(job.words for job in given[2:])]  # one more than its sentences have
+    counted = [Job(partial(begin, number), words[number]) for number in range(len(given))]
+    with pytest.raises(InputError, match="more words than the 5"):
+        translate_all(counted, backend, 2, lambda _: None)
+    assert begun == [0, 1]
 
 
 # --- test sets --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,10 @@ def test_the_length_limit_grows_with_the_source() -> None:
     assert [length_limit(words) for words in (0, 1, 10, 60)] == [10, 12, 35, 160]
 
 
+def test_where_gamma_asks_for_more_words_the_limit_allows_them() -> None:
+    assert [length_limit(10, gamma) for gamma in (0.5, 1.24, 1.6, 2.0, 10.0)] == [35, 35, 35, 40, 160]
+
+
 def test_a_loop_is_an_ngram_more_than_five_times_in_a_row() -> None:
     assert not loops(["the", "end"] * 5)
     assert loops(["the", "end"] * 6)

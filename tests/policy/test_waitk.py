@@ -9,7 +9,8 @@ from math import ceil, floor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.policy.waitk import Rounding, may_write, stream_delay, words_needed, words_needed_in_sentence
+from tests.delays import stream_delay
+from turia.policy.waitk import Rounding, may_write, words_needed
 from turia.stream.actions import Action
 from turia.stream.delays import delays_from_actions
 from turia.stream.sentences import offsets
@@ -66,14 +67,6 @@ def test_needed_words_grow_with_t_and_k(t: int, k: int, gamma: float, rounding: 
 @given(ts, ks, gammas)
 def test_rounding_moves_a_word_by_at_most_one(t: int, k: int, gamma: float) -> None:
     assert 0 <= words_needed(t, k, gamma, "ceil") - words_needed(t, k, gamma, "floor") <= 1
-
-
-@given(ts, ks, gammas, roundings, st.integers(1, 50))
-def test_a_sentence_has_no_more_words_than_it_has(
-    t: int, k: int, gamma: float, rounding: Rounding, length: int
-) -> None:
-    needed = words_needed_in_sentence(t, k, length, gamma, rounding)
-    assert needed == min(words_needed(t, k, gamma, rounding), length)
 
 
 def test_the_first_action_of_a_sentence_is_read() -> None:

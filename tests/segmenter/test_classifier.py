@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.segmenter.conftest import WORDS
 from turia.corpus.boundaries import Samples, word_stream
 from turia.errors import InputError, ModelError
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter, push_all
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.export import quantise_rows
 from turia.segmenter.network import Network
 from turia.segmenter.online import Decision, Visible
@@ -143,22 +143,6 @@ def test_a_restored_state_goes_on_identically(
     begun = [item for word in stream[:cut] for item in first.push(word)]
     second.restore(json.loads(json.dumps(first.state())))
     assert begun + run(second, stream[cut:]) == run(whole, stream)
-
-
-@with_files
-@given(streams, streams, windows)
-def test_streams_side_by_side_are_as_if_alone(
-    classifiers: dict[int, Classifier], left: list[str], right: list[str], w: int
-) -> None:
-    together = [ClassifierSegmenter(classifiers[w], max_words=9) for _ in range(2)]
-    length = min(len(left), len(right))
-    found: list[list[Visible]] = [[], []]
-    for pair in zip(left, right, strict=False):
-        for visible, new in zip(found, push_all(together, pair), strict=True):
-            visible += new
-    for stream, segmenter, visible in zip((left, right), together, found, strict=True):
-        alone = run(ClassifierSegmenter(classifiers[w], max_words=9), stream[:length])
-        assert visible + segmenter.flush() == alone
 
 
 @with_files

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.delays import stream_delay
 from turia.errors import InputError
-from turia.policy.waitk import stream_delay
 from turia.segmenter.online import Decision, GivenSegmenter, Reason, Segmenter, State, Visible
 from turia.stream.sentences import offsets
 

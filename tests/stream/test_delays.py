@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turia.stream.actions import Action, format_actions, parse_actions
-from turia.stream.delays import actions_from_delays, delays_from_actions, relative_delays
+from turia.stream.delays import actions_from_delays, delays_from_actions
 
 logs = st.lists(st.sampled_from(list(Action)), max_size=60)
 
@@ -21,10 +21,6 @@ def test_a_delay_is_the_number_of_reads_before_the_write() -> None:
 def test_source_words_that_no_word_waited_for_are_read_at_the_end() -> None:
     assert format_actions(actions_from_delays([2, 3, 3], source_words=5)) == "R R W R W W R R"
     assert format_actions(actions_from_delays([], source_words=2)) == "R R"
-
-
-def test_a_relative_delay_counts_from_the_start_of_the_sentence() -> None:
-    assert relative_delays([12, 13, 15], start=10) == [2, 3, 5]
 
 
 @pytest.mark.parametrize(("delays", "source_words"), [([2, 1], 5), ([6], 5)])

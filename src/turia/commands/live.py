@@ -29,7 +29,7 @@ def translate(
         Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
     ] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the speculative beam; 1 is greedy.")] = 1,
+    beam: Annotated[int, typer.Option(min=1, max=64, help="Hypotheses of the speculative beam; 1 is greedy.")] = 1,
     rounding: Annotated[
         Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
     ] = "floor",

@@ -1,1 +1,1 @@
-"""Words in, translated words out. No clock, socket, thread or file in here, and no torch."""
+"""Words in, translated words out. No clock, socket or thread in here, and no torch; only `translator` opens files."""

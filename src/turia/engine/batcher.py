@@ -22,6 +22,7 @@ class _Job(Generic[T]):
         self.steps = steps
         self.requests: Requests | None = None
         self.result: T
+        self.error: Exception | None = None
         self.advance(None)
 
     def advance(self, result: Sequence[Any] | None) -> None:
@@ -29,10 +30,15 @@ class _Job(Generic[T]):
             self.requests = self.steps.send(result)
         except StopIteration as done:
             self.requests, self.result = None, done.value
+        except Exception as error:  # whatever it is, the other jobs are to be done all the same
+            self.requests, self.error = None, error
 
 
 def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> list[T]:
     """Drives all of `work` to its end, with at most `most` requests in one step of the backend.
+
+    Where one piece of work fails, the others are driven to their end all the same, and then the first failure is
+    raised. Where a step of the backend fails, all of them are broken off.
 
     Encoding goes first: streams that have just read catch up with those that are writing, and then all write together.
     """
@@ -40,6 +46,9 @@ def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> 
     while waiting := [job for job in jobs if job.requests is not None]:
         encoding = [job for job in waiting if isinstance(_first(job), EncodeRequest)]
         _step(encoding or waiting, backend, most)
+    for job in jobs:
+        if job.error is not None:
+            raise job.error
     return [job.result for job in jobs]
 
 

@@ -39,7 +39,6 @@ class Model:
     backend: Backend
     source_subwords: Subwords
     target_subwords: Subwords
-    forbidden: Forbidden
     encoder: Encoder
     anchor: Anchor
     gamma: float
@@ -51,42 +50,15 @@ class Model:
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
 
     @cached_property
+    def forbidden(self) -> Forbidden:
+        """Which target pieces may not come where."""
+        return forbidden_pieces(self.target_subwords)
+
+    @cached_property
     def pieces(self) -> str:
         """Tells vocabularies apart: the numbers of one mean nothing in another."""
         both = self.source_subwords.model + self.target_subwords.model
         return hashlib.sha256(both).hexdigest()[:16]
-
-
-def make_model(
-    name: str,
-    backend: Backend,
-    source_subwords: Subwords,
-    target_subwords: Subwords,
-    *,
-    encoder: Encoder,
-    anchor: Anchor,
-    gamma: float,
-    history: int,
-    max_positions: int,
-    source_opening: bool = True,
-    normalises: bool = True,
-) -> Model:
-    """A model with its tables."""
-    forbidden = forbidden_pieces(target_subwords)
-    return Model(
-        name,
-        backend,
-        source_subwords,
-        target_subwords,
-        forbidden,
-        encoder,
-        anchor,
-        gamma,
-        history,
-        max_positions,
-        source_opening,
-        normalises,
-    )
 
 
 def run_steps(steps: Steps[T], backend: Backend) -> T:

@@ -27,8 +27,8 @@ from turia.text.symbols import CLOSING_IDS
 
 LONGEST_WORD = 40
 """Pieces of a word; a longer one is ended by force."""
-PIECES_A_WORD = 4
-"""More than words have on average: how far the beam plans a sentence that finds no end."""
+PLANNED_A_WORD = 4
+"""Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 Flags = npt.NDArray[np.bool_]
@@ -73,6 +73,16 @@ class Writer:
         """Whether another word fits into the model's positions."""
         return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
 
+    def has_sound_limits(self) -> bool:
+        """Whether each written piece has a limit that the source had when some word of it had been read."""
+        limits = self.row_limits
+        read = {self._past_positions + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {self._past_positions}
+        return (
+            len(limits) == len(self.target.ids)
+            and all(type(limit) is int and limit in read for limit in limits)
+            and limits == sorted(limits)
+        )
+
     # --- the model ----------------------------------------------------------------------------------------------
 
     def _source_window(self, current: Growing, closing: int | None) -> Window:
@@ -93,10 +103,11 @@ class Writer:
         """Encoder states of `window`, whose first positions may be known."""
         known = None if self._encodes_anew() else self._encoded
         start = 0 if known is None else known.length
-        if self._encodes_anew():
-            reach = np.full(len(window.ids), len(window.ids))
-        else:
-            reach = encoder_reach(window, self.settings.k, self.model.encoder, self.model.anchor)
+        encoder = self.model.encoder
+        if encoder == "pbe" and self.settings.encoding == "full":
+            # The paper's way. A unidirectional encoder keeps the mask that it was trained with (METHOD section 4).
+            encoder = "bidirectional"
+        reach = encoder_reach(window, self.settings.k, encoder, self.model.anchor)
         (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
         state: EncoderState = encoded
         return state
@@ -179,7 +190,7 @@ class Writer:
         pieces: list[int] = []
         while not pieces or not subwords.ends_word[pieces[-1]]:
             _, logits, now = yield from self._scores(pieces)
-            piece = int(np.where(self._forbidden(pieces), -np.inf, logits).argmax())
+            piece = int(np.where(self.forbidden(pieces), -np.inf, logits).argmax())
             if pieces and (piece in CLOSING_IDS or subwords.starts_word[piece]):
                 # Only with the space first: the word is over, and what shows it is predicted again in its time.
                 break
@@ -189,7 +200,7 @@ class Writer:
             self.row_limits.append(now)
         return pieces
 
-    def _forbidden(self, word_begun: list[int]) -> Flags:
+    def forbidden(self, word_begun: list[int]) -> Flags:
         """Pieces that may not follow `word_begun`."""
         tables = self.model.forbidden
         if len(word_begun) >= LONGEST_WORD - 1:
@@ -210,20 +221,21 @@ class Writer:
             most = self._most_pieces() if complete else self.settings.lookahead
             search = _BeamSearch(self, memory, now, most)
             self.plan = yield from search.best(Hypothesis((), 0.0, state, logits))
-        length = 1 + next(i for i, p in enumerate(self.plan) if self._ends(p) or p in CLOSING_IDS)
+        length = 1 + next(i for i, p in enumerate(self.plan) if self.ends_word(p) or p in CLOSING_IDS)
         word, self.plan = self.plan[:length], self.plan[length:] if complete else []
         if word[-1] in CLOSING_IDS:
             return []
-        self.row_limits += [self._encoded.length if self._encoded else 0] * len(word)
+        assert self._encoded is not None
+        self.row_limits += [self._encoded.length] * len(word)
         return word
 
     def _most_pieces(self) -> int:
         """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""
         room = self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
-        words = max(1, length_limit(self.source.words) - self.target.words)
-        return min(room, PIECES_A_WORD * words)
+        words = max(1, length_limit(self.source.words, self.settings.gamma) - self.target.words)
+        return min(room, PLANNED_A_WORD * words)
 
-    def _ends(self, piece: int) -> bool:
+    def ends_word(self, piece: int) -> bool:
         return bool(self.model.target_subwords.ends_word[piece])
 
 
@@ -282,7 +294,7 @@ class _BeamSearch:
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
         """The `width` best continuations by one piece."""
         assert parent.logits is not None
-        forbidden = self.writer._forbidden(self._word_begun(parent.pieces))
+        forbidden = self.writer.forbidden(self._word_begun(parent.pieces))
         scores = np.where(forbidden, -np.inf, parent.logits).astype(np.float64)
         scores -= scores.max()
         scores -= np.log(np.exp(scores).sum())
@@ -294,8 +306,8 @@ class _BeamSearch:
         ]
 
     def _word_begun(self, pieces: tuple[int, ...]) -> list[int]:
-        start = max((i + 1 for i, piece in enumerate(pieces) if self.writer._ends(piece)), default=0)
+        start = max((i + 1 for i, piece in enumerate(pieces) if self.writer.ends_word(piece)), default=0)
         return list(pieces[start:])
 
     def _has_word(self, hypothesis: Hypothesis) -> bool:
-        return hypothesis.ended or any(map(self.writer._ends, hypothesis.pieces))
+        return hypothesis.ended or any(map(self.writer.ends_word, hypothesis.pieces))

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Literal
 
 from turia.errors import ConfigError
 from turia.policy.waitk import Rounding
 
 Encoding = Literal["incremental", "full"]
+MOST_WORDS = 1_000_000
+"""More than any speech has; of k and of the history alike."""
+MOST_HYPOTHESES = 64
+"""Each keeps decoder states of its own: thousands of them would fill the memory."""
+MOST_AHEAD = 40
+"""Pieces of the longest word: so much room the model has left whenever a word is begun."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,8 @@ class Settings:
     """Words of history on either side; 0 for none."""
     rounding: Rounding = "floor"
     encoding: Encoding = "incremental"
-    """`incremental` keeps encoder states; `full` encodes the window again at each READ, all words seeing all."""
+    """`incremental` keeps encoder states; `full` encodes the window again at each READ, with all words seeing all if
+    the encoder is no unidirectional one."""
     recompute: bool = False
     """Decoder states of words already written are computed again with all the source read since (the authors' way)."""
     beam: int = 1
@@ -32,12 +40,24 @@ class Settings:
     """Pieces that the speculative beam looks ahead while the sentence is still being spoken."""
 
     def __post_init__(self) -> None:
-        for name, least in (("k", 1), ("history", 0), ("beam", 1), ("lookahead", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}, expected at least {least}")
-        if not 0.1 <= self.gamma <= 10:
-            raise ConfigError(f"gamma is {self.gamma}, expected 0.1 to 10")
+        for name, least, most in _RANGES:
+            value = getattr(self, name)
+            try:
+                # Whole numbers of numpy too; true and false are none, though Python takes them for 1 and 0.
+                number = None if isinstance(value, bool) else index(value)
+            except TypeError:
+                number = None
+            if number is None or not least <= number <= most:
+                raise ConfigError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
+            object.__setattr__(self, name, number)
+        if isinstance(self.gamma, bool) or not isinstance(self.gamma, int | float) or not 0.1 <= self.gamma <= 10:
+            raise ConfigError(f"gamma is {self.gamma!r}, expected 0.1 to 10")
         if self.rounding not in ("floor", "ceil"):
             raise ConfigError(f"rounding is {self.rounding!r}, expected 'floor' or 'ceil'")
         if self.encoding not in ("incremental", "full"):
             raise ConfigError(f"encoding is {self.encoding!r}, expected 'incremental' or 'full'")
+        if not isinstance(self.recompute, bool):
+            raise ConfigError(f"recompute is {self.recompute!r}, expected True or False")
+
+
+_RANGES = (("k", 1, MOST_WORDS), ("history", 0, MOST_WORDS), ("beam", 1, MOST_HYPOTHESES), ("lookahead", 1, MOST_AHEAD))

@@ -9,26 +9,32 @@ so that one driver (`push`) runs it alone and another (`batcher`) runs the steps
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import asdict, replace
 from typing import Any
+
+import numpy as np
 
 from turia.engine.model import Model, Steps, run_steps
 from turia.engine.search import REPLACEMENT, Writer
 from turia.engine.settings import Settings
 from turia.engine.window import Growing, History
-from turia.errors import InputError
+from turia.errors import InputError, ModelError
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import may_write
-from turia.segmenter.online import Reason, Segmenter, Visible
+from turia.segmenter.online import Reason, Segmenter, Visible, is_words
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.layout import closing_symbol
 from turia.text.normalise import clean_word, normalise_word
+from turia.text.subwords import Subwords
+from turia.text.symbols import UNK_ID, WORD_END
 
 STATE_VERSION = 1
 LONGEST_INPUT = 200
 """Letters of a source word that are looked at; nobody says longer ones."""
-PIECES_A_WORD = 64
+MOST_PIECES = 64
+"""Of a source word; a longer one is cut."""
 
 
 class Stream:
@@ -36,7 +42,7 @@ class Stream:
 
     def __init__(self, model: Model, segmenter: Segmenter, settings: Settings) -> None:
         self.model, self.segmenter = model, segmenter
-        self.settings = settings
+        self.settings = _fitting(model, settings)
         self.read = 0
         """Source words so far."""
         self.written = 0
@@ -46,6 +52,8 @@ class Stream:
         self.replaced = 0
         """Words that did not reach the model as they were given (too long, or not text)."""
         self.ended = False
+        self._whole = True
+        """False while a piece of work is under way, and for ever after one that broke off."""
         self._pending_settings: Settings | None = None
         self._history = History()
         self._writer = self._new_writer()
@@ -67,19 +75,18 @@ class Stream:
         return run_steps(self.flush_steps(), self.model.backend)
 
     def change(self, **settings: Any) -> None:
-        """New settings (k, gamma, history, ...) from the next sentence on; before the first word, at once."""
-        changed = replace(self._pending_settings or self.settings, **settings)
-        if self._writer.source.words == 0:
-            self.settings = changed
-            self._writer = self._new_writer()
-        else:
-            self._pending_settings = changed
+        """New settings (k, gamma, history, ...) from the next sentence on; before the first word, from the first one.
+
+        A note of kind "settings" tells the sentence from which they hold.
+        """
+        self._pending_settings = _fitting(self.model, replace(self._chosen(), **settings))
 
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
-        kept = {name: value for name, value in asdict(self.settings).items() if name not in ("beam", "lookahead")}
-        if self.settings.beam > 1:
-            kept |= {"beam": self.settings.beam, "lookahead": self.settings.lookahead}
+        settings = self.settings if self.read else self._chosen()
+        kept = {name: value for name, value in asdict(settings).items() if name not in ("beam", "lookahead")}
+        if settings.beam > 1:
+            kept |= {"beam": settings.beam, "lookahead": settings.lookahead}
         return {
             "model": self.model.name,
             **kept,
@@ -92,37 +99,63 @@ class Stream:
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        self._refuse_if_ended()
+        return self._work(self._push(word), word)
+
+    def pause_steps(self) -> Steps[list[Record]]:
+        """`push_pause` for a driver of many streams."""
+        return self._work(self._pause())
+
+    def flush_steps(self) -> Steps[list[Record]]:
+        """`flush` for a driver of many streams."""
+        return self._work(self._flush())
+
+    def _work(self, steps: Steps[list[Record]], word: str = "") -> Steps[list[Record]]:
+        """Runs `steps` to their end. Where they break off, by an error or an interrupt, the stream is of no more use.
+
+        Words of it may be half written then: to go on would give other words than those of an unbroken stream.
+        """
+        self._refuse_if_broken()
+        if self.ended:
+            raise InputError("the stream has ended; begin a new one")
+        if not isinstance(word, str):
+            raise InputError(f"a word is a str, not {type(word).__name__}")
+        self.segmenter.expect(len(word.split()))
+        # Whoever drives the steps may fail between two of them, of which this generator hears nothing.
+        self._whole = False
+        records = yield from steps
+        self._whole = True
+        return records
+
+    def _refuse_if_broken(self) -> None:
+        if not self._whole:
+            raise InputError(
+                "the stream broke off in the middle of its work; begin a new one, or restore a state of it"
+            )
+
+    def _push(self, word: str) -> Steps[list[Record]]:
         records: list[Record] = []
         for part in word.split():
             self.read += 1
             # A longer one would be looked at, and kept in the state, for as long as the segmenter has use for it.
             shown = part if len(part) <= LONGEST_INPUT else part[:LONGEST_INPUT] + part[-1]
-            for visible in self.segmenter.push(shown):
+            # Nor can half of a pair of surrogates be kept: there is no UTF-8 for it.
+            for visible in self.segmenter.push(_SURROGATES.sub(REPLACEMENT, shown)):
                 yield from self._take(visible, records)
         return records
 
-    def pause_steps(self) -> Steps[list[Record]]:
-        """`push_pause` for a driver of many streams."""
-        self._refuse_if_ended()
+    def _pause(self) -> Steps[list[Record]]:
         records: list[Record] = []
         for visible in self.segmenter.push_pause():
             yield from self._take(visible, records)
         return records
 
-    def flush_steps(self) -> Steps[list[Record]]:
-        """`flush` for a driver of many streams."""
-        self._refuse_if_ended()
+    def _flush(self) -> Steps[list[Record]]:
         self.ended = True
         records: list[Record] = []
         for visible in self.segmenter.flush():
             yield from self._take(visible, records)
         records.append(End(self.read, self.written))
         return records
-
-    def _refuse_if_ended(self) -> None:
-        if self.ended:
-            raise InputError("the stream has ended; begin a new one")
 
     def _take(self, visible: Visible, records: list[Record]) -> Steps[None]:
         """A word becomes visible to the translator, or a sentence is closed."""
@@ -131,35 +164,48 @@ class Stream:
             if not self._fits(pieces):
                 records.append(Note("long-sentence", self.sentence, f"cut after {self._writer.source.words} words"))
                 yield from self._close(Reason.FORCED, records)
+            self._take_settings(records)
             self._writer.source.add(pieces)
         if visible.reason is not None:
             yield from self._close(visible.reason, records)
         else:
             yield from self._write(records)
 
-    def _write(self, records: list[Record]) -> Steps[bool]:
-        """Writes what the policy allows; True when the sentence's translation is complete."""
+    def _write(self, records: list[Record]) -> Steps[None]:
+        """Writes what the policy allows."""
         settings, writer = self.settings, self._writer
         closed = writer.closing is not None
         reason = "policy" if not closed else "flush" if self.ended else "catch-up"
         if not writer.source.ids:
-            return closed
+            return
         while not self._muted and may_write(
             len(self._words) + 1, settings.k, writer.source.words, closed, settings.gamma, settings.rounding
         ):
             if self._cut(records):
-                break
+                return
             word = yield from writer.write_word()
             if word is None:
-                return True
+                return
             self._words.append(word)
             records.append(Write(word, self.written, self.read, self.sentence, reason))
             self.written += 1
-        return closed
+
+    def _take_settings(self, records: list[Record]) -> None:
+        """With its first word, a sentence gets the settings that were chosen last."""
+        if self._pending_settings is None or self._writer.source.words:
+            return
+        old, new = asdict(self.settings), asdict(self._pending_settings)
+        if changes := [f"{name} {value}" for name, value in new.items() if value != old[name]]:
+            records.append(Note("settings", self.sentence, ", ".join(changes)))
+        self.settings, self._pending_settings = self._pending_settings, None
+        self._writer = self._new_writer()
+
+    def _chosen(self) -> Settings:
+        return self._pending_settings or self.settings
 
     def _cut(self, records: list[Record]) -> bool:
         """Whether a guard stops this sentence here."""
-        limit = length_limit(self._writer.source.words)
+        limit = length_limit(self._writer.source.words, self.settings.gamma)
         if loops(self._words):
             cause = ("loop", f"cut after {len(self._words)} words: {' '.join(self._words[-6:])}")
         elif len(self._words) >= limit:
@@ -185,14 +231,16 @@ class Stream:
             self._history.drop()
         elif self._words:
             self._history.add(writer.source, writer.target)
+        else:
+            self._history.skip()
         self.sentence += 1
         self._words, self._muted = [], False
-        self.settings, self._pending_settings = self._pending_settings or self.settings, None
         self._writer = self._new_writer()
 
     def _new_writer(self) -> Writer:
         # Half of the positions are for the sentence itself: more than any sentence that a segmenter lets through.
-        self._history.trim(self.settings.history, self.model.max_positions // 2)
+        # What the next sentence may ask for is kept.
+        self._history.trim(self._chosen().history, self.model.max_positions // 2)
         return Writer(self.model, self.settings, self._history)
 
     # --- input ----------------------------------------------------------------------------------------------------
@@ -202,17 +250,20 @@ class Stream:
         given = word[:LONGEST_INPUT]
         normal = normalise_word(given) if self.model.normalises else clean_word(given)
         pieces = self.model.source_subwords.encode_word(normal) if normal else ()
-        if len(word) > LONGEST_INPUT or len(pieces) > PIECES_A_WORD:
+        if len(word) > LONGEST_INPUT or len(pieces) > MOST_PIECES:
             self.replaced += 1
             records.append(Note("long-word", self.sentence, "a very long word was cut for the model"))
             # Its end stays, so that it ends as every word does.
-            pieces = (*pieces[: PIECES_A_WORD - 1], pieces[-1]) if len(pieces) > PIECES_A_WORD else pieces
+            pieces = (*pieces[: MOST_PIECES - 1], pieces[-1]) if len(pieces) > MOST_PIECES else pieces
         elif any(map(_is_no_text, word)):
             self.replaced += 1
-            records.append(Note("not-text", self.sentence, "control characters or lone surrogates were left out"))
+            records.append(Note("not-text", self.sentence, "control characters were left out"))
         elif REPLACEMENT in word:
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "there were bytes that are no text"))
+        elif WORD_END in word or (not normal and any(map(_is_picture, word))):
+            self.replaced += 1
+            records.append(Note("not-text", self.sentence, "a symbol that the model cannot read was left out"))
         return pieces
 
     def _fits(self, pieces: tuple[int, ...]) -> bool:
@@ -224,6 +275,7 @@ class Stream:
 
     def state(self) -> dict[str, Any]:
         """Everything that `restore` needs to go on with the same words, as plain JSON data."""
+        self._refuse_if_broken()
         writer = self._writer
         return {
             "version": STATE_VERSION,
@@ -245,6 +297,8 @@ class Stream:
     @classmethod
     def restore(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
         """A stream that goes on where `state` was taken; `segmenter` is a new one of the same kind."""
+        if not isinstance(state, dict):
+            raise InputError(f"not the state of a stream: {type(state).__name__}")
         if state.get("version") != STATE_VERSION:
             raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
         if state.get("model") != model.name:
@@ -264,10 +318,10 @@ class Stream:
         segmenter.restore(state["segmenter"])
         stream = cls(model, segmenter, Settings(**state["settings"]))
         pending = state["pending_settings"]
-        stream._pending_settings = None if pending is None else Settings(**pending)
+        stream._pending_settings = None if pending is None else _fitting(model, Settings(**pending))
         for name in _COUNTS:
             setattr(stream, name, state["counts"][name])
-        stream.ended, stream._words, stream._muted = state["ended"], list(state["words"]), state["muted"]
+        stream.ended, stream._words, stream._muted = state["ended"], state["words"], state["muted"]
         stream._history = History.from_json(state["history"])
         stream._writer = Writer(
             model,
@@ -281,24 +335,48 @@ class Stream:
 
     def _check_restored(self) -> None:
         """What would otherwise fail at a later word, or never."""
-        writer, subwords = self._writer, (self.model.source_subwords, self.model.target_subwords)
-        sides = zip(subwords, (self._history.source, self._history.target), (writer.source, writer.target), strict=True)
-        sentences = [(known, sentence) for known, past, current in sides for sentence in (*past, current)]
+        writer, history = self._writer, self._history
+        source, target = self.model.source_subwords, self.model.target_subwords
+        targets = [*history.target, writer.target]
         good = {
-            "pieces of words": all(sum(sentence.pieces) == len(sentence.ids) for _, sentence in sentences),
-            "known pieces": all(0 <= piece < len(known) for known, sentence in sentences for piece in sentence.ids),
-            "a limit for each piece": len(writer.row_limits) == len(writer.target.ids),
-            "the words of the pieces": len(self._words) == writer.target.words,
-            "counts": all(isinstance(getattr(self, name), int) for name in _COUNTS),
+            "pieces of the source": all(_can_be(side, source) for side in (*history.source, writer.source)),
+            "pieces of the target": all(_can_be(side, target) and 0 not in side.pieces for side in targets),
+            "a limit for each piece": writer.has_sound_limits(),
+            "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
+            "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
+            "true or false": isinstance(self.ended, bool) and isinstance(self._muted, bool),
         }
         if not all(good.values()):
             raise ValueError(f"expected {', '.join(what for what, is_so in good.items() if not is_so)}")
 
 
+def _can_be(side: Growing, subwords: Subwords) -> bool:
+    """Whether text can have given these pieces: all of them known, no reserved symbol, each word with its end."""
+    ids = np.array(side.ids, dtype=np.int64)
+    if (ids >= len(subwords)).any() or (subwords.is_control[ids] & (ids != UNK_ID)).any():
+        return False
+    # With the space first, the end of a word does not show in its pieces.
+    ends = np.cumsum([count for count in side.pieces if count], dtype=np.int64)
+    return subwords.space_first or np.array_equal(np.flatnonzero(subwords.ends_word[ids]) + 1, ends)
+
+
+def _fitting(model: Model, settings: Settings) -> Settings:
+    """`settings`, if the model can be run with them."""
+    if settings.beam > 1 and model.target_subwords.space_first:
+        raise ModelError(f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart")
+    return settings
+
+
+def _is_picture(letter: str) -> bool:
+    """Emoji and the like. A word of nothing else is lost to the model; one of marks alone (`–`, `>>`) was no word."""
+    return unicodedata.category(letter) == "So"
+
+
 def _is_no_text(letter: str) -> bool:
-    """Letters that no writer means: controls, lone surrogates, code points without a meaning, changes of direction."""
-    return unicodedata.category(letter) in ("Cc", "Cs", "Co", "Cn") or letter in _DIRECTIONS
+    """Letters that no writer means: controls, code points without a meaning, changes of direction."""
+    return unicodedata.category(letter) in ("Cc", "Co", "Cn") or letter in _DIRECTIONS
 
 
 _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 _COUNTS = ("read", "written", "sentence", "replaced")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from turia.engine.model import Model, make_model
+from turia.engine.model import Model
 from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
@@ -14,7 +14,7 @@ from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, ModelConfig, load_folder
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter
-from turia.segmenter.online import MAX_WORDS, Reason, Segmenter
+from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 PACKAGED = Path(__file__).parents[1] / "models"
@@ -56,7 +56,7 @@ class Translator:
         runtime.warm_up(streams)
         config, shape = folder.config, folder.config.shape
         name = f"{config.source_language}-{config.target_language}"
-        loaded = make_model(
+        loaded = Model(
             name,
             runtime,
             folder.source_subwords,
@@ -91,10 +91,6 @@ class Translator:
         `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
         looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours.
         """
-        if beam > 1 and self.model.target_subwords.space_first:
-            raise ModelError(
-                f"{self.folder}: with this model's subwords only greedy search (beam 1) can tell words apart"
-            )
         settings = Settings(
             k=k,
             gamma=self.model.gamma if gamma is None else gamma,
@@ -114,7 +110,7 @@ class Translator:
             try:
                 saved = state["segmenter"]
                 kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(f"not the state of a stream: {error!r}") from error
             if kind is Reason.GIVEN:
                 raise InputError("the stream had given sentence ends; give the segmenter again")
@@ -122,10 +118,12 @@ class Translator:
         return Stream.restore(self.model, segmenter, state)
 
     def _segmenter(self, window: int, punctuation: bool, max_words: int) -> Segmenter:
+        if not is_count(window):
+            raise InputError(f"window is {window!r}, expected a whole number of words from 0")
         if punctuation:
             return PunctuationSegmenter(self.config.source_language, window, max_words)
         if not (self.folder / SETTINGS_FILE).exists():
-            raise ModelError(f"{self.folder}: the model has no segmenter; use --punctuation, or give sentence ends")
+            raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
         if window not in self._classifiers:
             self._classifiers[window] = Classifier(self.folder, window)
         return ClassifierSegmenter(self._classifiers[window], max_words)

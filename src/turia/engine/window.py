@@ -38,7 +38,11 @@ class Growing:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Growing:
-        return cls(list(data["ids"]), list(data["pieces"]))
+        """What `to_json` gave; anything else is a ValueError."""
+        ids, pieces = list(data["ids"]), list(data["pieces"])
+        if not all(type(number) is int and number >= 0 for number in ids + pieces) or sum(pieces) != len(ids):
+            raise ValueError("expected the pieces of words, and how many each has")
+        return cls(ids, pieces)
 
 
 @dataclass
@@ -52,6 +56,10 @@ class History:
     def add(self, source: Growing, target: Growing) -> None:
         self.source.append(source)
         self.target.append(target)
+
+    def skip(self) -> None:
+        """A sentence that is no history, as it has no translation; if the stream began with it, no window does."""
+        self.from_start = self.from_start and bool(self.source)
 
     def drop(self) -> None:
         """Forgets all pairs, because the last one would mislead what follows."""
@@ -85,4 +93,6 @@ class History:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> History:
         sides = [[Growing.from_json(pair[side]) for pair in data["pairs"]] for side in (0, 1)]
+        if not isinstance(data["from_start"], bool) or not all(side.words for sentences in sides for side in sentences):
+            raise ValueError("expected a history of sentences that have words")
         return cls(sides[0], sides[1], data["from_start"])

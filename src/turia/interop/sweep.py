@@ -296,7 +296,15 @@ def translate_all(jobs: Sequence[Job], backend: Backend, together: int, report: 
             records += yield from stream.flush_steps()
             traces[number] = Trace(header, tuple(records))
 
-    run_together([lane() for _ in range(min(together, len(jobs)))], backend)
+    def careful_lane() -> Steps[None]:
+        try:
+            yield from lane()
+        except Exception:
+            # Nobody gets a trace now: the other lanes need not begin another stream.
+            waiting.clear()
+            raise
+
+    run_together([careful_lane() for _ in range(min(together, len(jobs)))], backend)
     return [traces[number] for number in range(len(jobs))]
 
 

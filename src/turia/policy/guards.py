@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-LENGTH_BASE, LENGTH_FACTOR = 10, 2.5
+LENGTH_BASE, LENGTH_FACTOR, GAMMA_FACTOR = 10, 2.5, 1.5
 REPEATS, ORDERS = 5, range(2, 7)
 RATIO_LOW, RATIO_HIGH, RATIO_FROM = 0.4, 3.0, 10
 
 
-def length_limit(source_words: int) -> int:
-    """Target words that a sentence of `source_words` may have: a + b * words."""
-    return int(LENGTH_BASE + LENGTH_FACTOR * source_words)
+def length_limit(source_words: int, gamma: float = 1.0) -> int:
+    """Target words that a sentence of `source_words` may have: a + b * words, with half as many again as gamma asks."""
+    return int(LENGTH_BASE + max(LENGTH_FACTOR, GAMMA_FACTOR * gamma) * source_words)
 
 
 def repeats_at_end(words: Sequence[str], order: int) -> int:

@@ -35,31 +35,6 @@ def words_needed(t: int, k: int, gamma: float = 1.0, rounding: Rounding = "floor
     return k + _caught_up(t - 1, gamma, rounding)
 
 
-def words_needed_in_sentence(
-    t: int, k: int, sentence_words: int, gamma: float = 1.0, rounding: Rounding = "floor"
-) -> int:
-    """min(g(t), |x_n|): a sentence has no more words than it has (METHOD section 2)."""
-    return min(words_needed(t, k, gamma, rounding), sentence_words)
-
-
-def stream_delay(
-    t: int,
-    k: int,
-    start: int,
-    sentence_words: int,
-    stream_words: int,
-    gamma: float = 1.0,
-    window: int = 0,
-    rounding: Rounding = "floor",
-) -> int:
-    """d = min(|X|, w + A[n] + min(g(t), |x_n|)): the G(i) of Eq. 5, behind a segmenter.
-
-    `start` is A[n], `stream_words` is |X|, `window` is w, the segmenter's future words (METHOD section 5).
-    """
-    needed = words_needed_in_sentence(t, k, sentence_words, gamma, rounding)
-    return min(stream_words, window + start + needed)
-
-
 def may_write(
     t: int, k: int, sentence_read: int, closed: bool, gamma: float = 1.0, rounding: Rounding = "floor"
 ) -> bool:

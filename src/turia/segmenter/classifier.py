@@ -24,7 +24,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from turia.errors import InputError, ModelError
-from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, Visible
+from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state, is_words
 from turia.segmenter.window import PAST, window_ids
 from turia.text.normalise import normalise_word
 from turia.text.vocabulary import Vocabulary
@@ -151,16 +151,13 @@ class ClassifierSegmenter(Segmenter):
         self._begin()
 
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
-        ids = self._ids(word, following, stopped)
-        return 0.0 if ids is None else float(self.classifier.probabilities(np.array([ids], dtype=np.int64))[0])
-
-    def _ids(self, word: str, following: Sequence[str], stopped: bool) -> list[int] | None:
-        """The classifier's input; None for a word that says nothing, at which no sentence ends by itself."""
         spoken = normalise_word(word)
         if not spoken:
-            return None
+            # At a word that says nothing no sentence ends by itself.
+            return 0.0
         future = [after for raw in following if (after := normalise_word(raw))]
-        return window_ids(self._past, spoken, future, self.window, stopped, self.classifier.vocabulary)
+        ids = window_ids(self._past, spoken, future, self.window, stopped, self.classifier.vocabulary)
+        return float(self.classifier.probabilities(np.array([ids], dtype=np.int64))[0])
 
     def _remember(self, word: str | None, ended: bool) -> None:
         if word is not None and (spoken := normalise_word(word)):
@@ -175,23 +172,8 @@ class ClassifierSegmenter(Segmenter):
         return {"past": list(self._past)}
 
     def _restore_own(self, state: State) -> None:
-        if len(state["past"]) != PAST:
-            raise InputError(f"segmenter state with {len(state['past'])} past words, expected {PAST}")
-        self._past = deque(state["past"], maxlen=PAST)
-
-
-def push_all(segmenters: Sequence[ClassifierSegmenter], words: Sequence[str]) -> list[list[Visible]]:
-    """One word into each of several streams of one classifier, which is asked once for all of them."""
-    assert len({id(segmenter.classifier) for segmenter in segmenters}) <= 1
-    turns = [segmenter._take(word) for segmenter, word in zip(segmenters, words, strict=True)]
-    windows = [
-        None if turn is None else segmenter._ids(turn, tuple(segmenter._pending), stopped=False)
-        for segmenter, turn in zip(segmenters, turns, strict=True)
-    ]
-    asked = np.array([ids for ids in windows if ids is not None], dtype=np.int64)
-    answers = iter(segmenters[0].classifier.probabilities(asked).tolist() if len(asked) else ())
-    probabilities = [0.0 if ids is None else next(answers) for ids in windows]
-    return [
-        [] if turn is None else [segmenter._settle(turn, probability)]
-        for segmenter, turn, probability in zip(segmenters, turns, probabilities, strict=True)
-    ]
+        past = state["past"]
+        # A boundary is an empty word.
+        fits = isinstance(past, list) and len(past) == PAST and is_words([word for word in past if word != ""])
+        check_state("past", past, fits)
+        self._past = deque(past, maxlen=PAST)

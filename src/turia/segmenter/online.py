@@ -74,6 +74,22 @@ class Decision:
         return min(self.threshold, self.falling[words_left]) if words_left < len(self.falling) else self.threshold
 
 
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number from 0; true and false are none, though Python takes them for 1 and 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_words(value: Any) -> bool:
+    """Whether it is a list of words."""
+    return isinstance(value, list) and all(isinstance(word, str) and word.split() == [word] for word in value)
+
+
+def check_state(key: str, value: Any, fits: bool) -> None:
+    """Refuses a damaged state."""
+    if not fits:
+        raise InputError(f"segmenter state is damaged: {key} is {value!r:.80}")
+
+
 class Segmenter(ABC):
     """What all segmenters do alike. A subclass says how probable a sentence end is."""
 
@@ -81,10 +97,10 @@ class Segmenter(ABC):
     """Why this kind of segmenter ends a sentence of its own accord."""
 
     def __init__(self, window: int, decision: Decision, max_words: int | None = MAX_WORDS) -> None:
-        if window < 0:
-            raise InputError(f"a segmenter looks at 0 or more future words, not {window}")
-        if max_words is not None and max_words < 1:
-            raise InputError(f"a sentence has at least 1 word; max_words is {max_words}")
+        if not is_count(window):
+            raise InputError(f"a segmenter looks at 0 or more future words, not {window!r}")
+        if max_words is not None and (not is_count(max_words) or max_words < 1):
+            raise InputError(f"a sentence has at least 1 word; max_words is {max_words!r}")
         assert decision.falling[0] == 0.0
         self.window = window
         self.max_words = max_words
@@ -94,8 +110,11 @@ class Segmenter(ABC):
 
     def push(self, word: str) -> list[Visible]:
         """The next word of the stream in; the words that thereby become visible out (one or none)."""
-        turn = self._take(word)
-        return [] if turn is None else [self._give(turn, stopped=False)]
+        self._pending.append(word)
+        return [self._give(self._pending.popleft(), stopped=False)] if len(self._pending) > self.window else []
+
+    def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
+        """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
 
     def push_pause(self) -> list[Visible]:
         """The speaker stopped: all words out, the sentence ends at the newest one."""
@@ -118,11 +137,14 @@ class Segmenter(ABC):
             if state.get(key) != expected:
                 raise InputError(f"segmenter state has {key} {state.get(key)!r}, but this segmenter's is {expected!r}")
         try:
-            self._pending = deque(state["pending"])
-            self._open_words = state["open_words"]
+            pending, open_words = state["pending"], state["open_words"]
+            check_state("pending", pending, is_words(pending) and len(pending) <= self.window)
+            fits = is_count(open_words) and (self.max_words is None or open_words < self.max_words)
+            check_state("open_words", open_words, fits)
             self._restore_own(state)
         except KeyError as error:
             raise InputError(f"segmenter state without the key {error}") from error
+        self._pending, self._open_words = deque(pending), open_words
 
     @abstractmethod
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
@@ -142,16 +164,9 @@ class Segmenter(ABC):
     @abstractmethod
     def _restore_own(self, state: State) -> None: ...
 
-    def _take(self, word: str) -> str | None:
-        """`word` in; the word that is now to be decided, if there is one."""
-        self._pending.append(word)
-        return self._pending.popleft() if len(self._pending) > self.window else None
-
     def _give(self, word: str, stopped: bool) -> Visible:
-        return self._settle(word, self._probability(word, tuple(self._pending), stopped))
-
-    def _settle(self, word: str, probability: float) -> Visible:
-        """The word out, its sentence closed if `probability` suffices."""
+        """The word out, its sentence closed if an end is probable enough."""
+        probability = self._probability(word, tuple(self._pending), stopped)
         left = None if self.max_words is None else self.max_words - self._open_words - 1
         needed = self._decision.threshold if left is None else self._decision.at(left)
         if probability < needed:
@@ -187,6 +202,10 @@ class GivenSegmenter(Segmenter):
         self._ends = frozenset(accumulate(lengths))
         self._given_out = 0
 
+    def expect(self, words: int) -> None:
+        if self._given_out + len(self._pending) + words > self._words:
+            raise InputError(f"the stream has more words than the {self._words} of the given sentences")
+
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
         if self._given_out == self._words:
             raise InputError(f"the stream has more words than the {self._words} of the given sentences")
@@ -202,4 +221,6 @@ class GivenSegmenter(Segmenter):
         return {"given_out": self._given_out}
 
     def _restore_own(self, state: State) -> None:
-        self._given_out = state["given_out"]
+        given_out = state["given_out"]
+        check_state("given_out", given_out, is_count(given_out) and given_out <= self._words)
+        self._given_out = given_out

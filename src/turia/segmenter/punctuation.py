@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State
+from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state
 from turia.text.normalise import normalise_word
 from turia.text.sentence_ends import ends_sentence, rules
 
@@ -48,6 +48,7 @@ class PunctuationSegmenter(Segmenter):
         return {"cased": self._cased}
 
     def _restore_own(self, state: State) -> None:
+        check_state("cased", state["cased"], isinstance(state["cased"], bool))
         self._cased = state["cased"]
 
 

@@ -31,8 +31,3 @@ def actions_from_delays(delays: Sequence[int], source_words: int) -> list[Action
         actions += [Action.READ] * (delay - read) + [Action.WRITE]
         read = delay
     return actions + [Action.READ] * (source_words - read)
-
-
-def relative_delays(delays: Sequence[int], start: int) -> list[int]:
-    """g_n(i) = d[i] - A[n] inside the sentence that begins at source offset `start`."""
-    return [delay - start for delay in delays]

@@ -65,7 +65,7 @@ class SentenceEnd:
 
 @dataclass(frozen=True)
 class Note:
-    """Something a guard did: a loop cut, a length limit hit, history dropped, input replaced."""
+    """What the counts and words do not tell: what a guard did, and what was changed on the way (docs/protocol.md)."""
 
     kind: str
     sentence: int

@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.text.subwords import Subwords
-from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
+from turia.text.symbols import CLOSING_IDS
 
 Flags = npt.NDArray[np.bool_]
-
-assert set(CLOSING_IDS) == {SEP_ID, BRK_ID, END_ID}
 
 
 class Forbidden(NamedTuple):

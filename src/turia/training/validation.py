@@ -9,7 +9,7 @@ import torch
 from turia.config import Validation
 from turia.corpus.batches import in_order
 from turia.corpus.shards import CLOSES, WINDOW, Shards
-from turia.engine.model import Model, make_model
+from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.model.transformer import Transformer
@@ -72,7 +72,7 @@ def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) ->
 
 def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy: Policy, history: int) -> Model:
     """The model being trained, as the engine sees it."""
-    return make_model(
+    return Model(
         "training",
         TorchBackend(model),
         *subwords,

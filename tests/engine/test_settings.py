@@ -1,0 +1,94 @@
+"""What can be chosen for a stream: what is refused, by whom, and with which words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.fakes import Echo, fake_model
+from turia.engine.model import Model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.errors import ConfigError, InputError, ModelError
+from turia.segmenter.online import GivenSegmenter
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("k", 0),
+        ("k", float("nan")),
+        ("k", float("inf")),
+        ("k", 2.5),
+        ("k", "4"),
+        ("k", True),
+        ("k", None),
+        ("k", 10**20),
+        ("gamma", 0.0),
+        ("gamma", float("nan")),
+        ("gamma", True),
+        ("gamma", "1.0"),
+        ("gamma", None),
+        ("history", -1),
+        ("history", float("nan")),
+        ("history", 10**20),
+        ("rounding", "up"),
+        ("rounding", None),
+        ("encoding", "half"),
+        ("recompute", "no"),
+        ("recompute", 1),
+        ("beam", 0),
+        ("beam", 2.0),
+        ("beam", 65),
+        ("lookahead", 0),
+        ("lookahead", 10**9),
+    ],
+)
+def test_bad_settings_are_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"^{name} is {value!r}, expected"):
+        Settings(**{name: value})
+
+
+def test_the_ends_of_what_is_allowed() -> None:
+    assert Settings(k=1_000_000, gamma=10, history=0, beam=64, lookahead=40).beam == 64
+
+
+def test_whole_numbers_of_numpy_become_plain_ones() -> None:
+    assert type(Settings(k=np.int64(3)).k) is int  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def space_first(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """A model whose words begin with their space, as those from Marian do."""
+    model = fake_model(Echo())
+    monkeypatch.setattr(model.target_subwords, "space_first", True)
+    return model
+
+
+def test_a_beam_that_the_model_cannot_have_is_refused(space_first: Model) -> None:
+    with pytest.raises(ModelError, match="only greedy search"):
+        Stream(space_first, GivenSegmenter([9]), Settings(beam=4))
+    stream = Stream(space_first, GivenSegmenter([9]), Settings())
+    with pytest.raises(ModelError, match="only greedy search"):
+        stream.change(beam=4)
+    assert stream.settings.beam == 1
+
+
+@pytest.mark.parametrize("name", ["settings", "pending_settings"])
+def test_a_state_with_a_beam_that_the_model_cannot_have_is_refused(space_first: Model, name: str) -> None:
+    stream = Stream(space_first, GivenSegmenter([9]), Settings())
+    state = stream.state() | {name: vars(replace(stream.settings, beam=4))}
+    with pytest.raises(InputError, match="only greedy search"):
+        Stream.restore(space_first, GivenSegmenter([9]), state)
+
+
+@pytest.mark.parametrize("word", [b"haus", None, 3, ["haus"]])
+def test_a_word_that_is_no_text_is_refused_and_does_no_harm(word: Any) -> None:
+    stream = Stream(fake_model(Echo()), GivenSegmenter([9]), Settings())
+    with pytest.raises(InputError, match=f"a word is a str, not {type(word).__name__}"):
+        stream.push(word)
+    assert stream.push("ka") == []
+    assert stream.read == 1

@@ -1,0 +1,109 @@
+"""States of streams that were damaged: refused when they are restored, not a few words later."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.engine.fakes import Echo, fake_model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.errors import InputError
+from turia.segmenter.online import GivenSegmenter
+from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.text.symbols import PAD_ID, SEP_ID
+
+
+def saved() -> dict[str, Any]:
+    """A state in the middle of the second sentence: a pair of history, a word of two pieces, two words waiting."""
+    stream = Stream(fake_model(Echo()), GivenSegmenter([2, 9], 1), Settings(k=1))
+    for word in ("ka", "le", "mi", "kanole", "no", "pu"):
+        stream.push(word)
+    state: dict[str, Any] = json.loads(json.dumps(stream.state()))
+    return state
+
+
+def restore(state: Any) -> Stream:
+    return Stream.restore(fake_model(Echo()), GivenSegmenter([2, 9], 1), state)
+
+
+def test_a_whole_state_is_restored() -> None:
+    state = saved()
+    assert len(state["history"]["pairs"]) == 1
+    assert max(state["target"]["pieces"]) > 1
+    assert restore(state).state() == state
+
+
+LIMITS = len(saved()["row_limits"])
+DAMAGES = [
+    *[("row_limits", [limit] * LIMITS) for limit in (99, -1, 0, "a", 1.5, True, 6)],
+    ("row_limits", saved()["row_limits"][::-1]),
+    ("row_limits", "abc"),
+    ("segmenter.pending", [1]),
+    ("segmenter.pending", "a"),
+    ("segmenter.pending", ["a b"]),
+    ("segmenter.pending", ["a", "b", "c"]),
+    *[("segmenter.open_words", value) for value in ("x", -1, True, None)],
+    *[("segmenter.given_out", value) for value in ("x", -1, True, None, 12)],
+    ("settings.k", 2.5),
+    ("settings.beam", 10**9),
+    ("pending_settings", {"k": 2.5}),
+    ("pending_settings", 3),
+    ("target.pieces", [3, -1]),
+    ("target.ids", [SEP_ID] * LIMITS),
+    ("target.ids", [PAD_ID] * LIMITS),
+    ("target.ids", [9.0] * LIMITS),
+    ("source.ids", [SEP_ID] * len(saved()["source"]["ids"])),
+    ("source.ids", "abc"),
+    ("history.from_start", "no"),
+    ("history.pairs", [[{"ids": [SEP_ID], "pieces": [1]}, {"ids": [9], "pieces": [1]}]]),
+    ("history.pairs", [[{"ids": [], "pieces": []}, {"ids": [9], "pieces": [1]}]]),
+    ("history.pairs", [[{"ids": [9], "pieces": [1]}, {"ids": [], "pieces": []}]]),
+    *[(f"counts.{name}", value) for name in ("read", "written", "sentence", "replaced") for value in (-5, True, 1.0)],
+    ("ended", "no"),
+    ("muted", "no"),
+    ("words", [1] * len(saved()["words"])),
+    ("words", "x" * len(saved()["words"])),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), DAMAGES, ids=[f"{place}={value!r:.30}" for place, value in DAMAGES])
+def test_a_damaged_state_is_refused(place: str, value: Any) -> None:
+    state = saved()
+    *above, name = place.split(".")
+    part = state
+    for key in above:
+        part = part[key]
+    part[name] = value
+    with pytest.raises(InputError, match="state"):
+        restore(state)
+
+
+def test_target_pieces_that_make_other_words_are_refused() -> None:
+    """The sums are right, but a word has no end, or one in its middle."""
+    state = saved()
+    pieces = state["target"]["pieces"]
+    long = next(number for number, count in enumerate(pieces) if count > 1)
+    for damaged in (
+        [*pieces[:long], pieces[long] - 1, pieces[long + 1] + 1, *pieces[long + 2 :]],
+        [*pieces[:long], pieces[long] - pieces[long], pieces[long + 1] + pieces[long], *pieces[long + 2 :]],
+    ):
+        assert sum(damaged) == sum(pieces)
+        with pytest.raises(InputError, match="damaged"):
+            restore(state | {"target": state["target"] | {"pieces": damaged}})
+
+
+@pytest.mark.parametrize("state", [None, [], "x", 3])
+def test_what_is_no_state_at_all_is_refused(state: Any) -> None:
+    with pytest.raises(InputError, match="not the state of a stream"):
+        restore(state)
+
+
+@pytest.mark.parametrize(("name", "value"), [("cased", "no"), ("cased", 1), ("pending", [3]), ("open_words", 61)])
+def test_a_damaged_state_of_punctuation_is_refused(name: str, value: Any) -> None:
+    state = deepcopy(PunctuationSegmenter("de").state())
+    with pytest.raises(InputError, match=f"segmenter state.*{name}"):
+        PunctuationSegmenter("de").restore(state | {name: value})
