@@ -37,7 +37,10 @@ def find_model(model: str | Path) -> Path:
 
 
 class Translator:
-    """Begins streams of one model. Streams share its weights and are otherwise independent."""
+    """Begins streams of one model. Streams share its weights and are otherwise independent.
+
+    One thread at a time may use a translator and its streams: they share a runtime, which nothing locks.
+    """
 
     def __init__(self, folder: Path, config: ModelConfig, model: Model) -> None:
         self.folder, self.config, self.model = folder, config, model
