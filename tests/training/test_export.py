@@ -115,6 +115,18 @@ def test_one_line_for_people(
     assert not (tmp_path / "model").exists()
 
 
+def test_a_card_that_stays_is_told_of(
+    run: tuple[Path, list[Transformer]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "model"
+    assert main(["export", str(run[0]), str(folder)]) == 0
+    assert capsys.readouterr().err == ""
+    (folder / CARD_FILE).write_text("finished", encoding="utf-8")
+    assert main(["export", str(run[0]), str(folder)]) == 0
+    assert capsys.readouterr().err == f"{folder / CARD_FILE} stays as it was; README.new.md has what is new\n"
+    assert (folder / CARD_FILE).read_text(encoding="utf-8") == "finished"
+
+
 def test_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path), str(tmp_path / "model")]) == 2
     assert "no recipe.json; expected a run folder that `turia train` has written" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -100,9 +101,12 @@ def export(
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
+        from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
         from turia.training.export import export_run
 
         export_run(run, folder, precision, average, segmenter, history)
+        if (folder / NEW_CARD_FILE).exists():
+            print(f"{folder / CARD_FILE} stays as it was; {NEW_CARD_FILE} has what is new", file=sys.stderr)
     if hub:
         make_hub_folder(folder, licence)
     print(folder)
