@@ -92,9 +92,7 @@ def _check_free(folder: Path) -> None:
         raise InputError(f"{folder} is there and is no model folder; choose another place")
     known = {*read_sums(folder), *UNSUMMED}
     if others := sorted(file.name for file in folder.iterdir() if file.name not in known):
-        raise InputError(
-            f"{folder / others[0]} is no part of the model that is there; move it or choose another place"
-        )
+        raise InputError(f"{folder / others[0]} is no part of the model that is there; move it or choose another place")
 
 
 _OWN_FILES = (CONFIG_FILE, SUMS_FILE)

@@ -94,6 +94,8 @@ class ModelFolder:
     config: ModelConfig
     source_subwords: Subwords
     target_subwords: Subwords
+    listed: frozenset[str]
+    """Files that SHA256SUMS names: no other one counts."""
 
 
 def load_folder(path: Path) -> ModelFolder:
@@ -116,7 +118,7 @@ def load_folder(path: Path) -> ModelFolder:
     for name, found, wanted in sizes:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
-    return ModelFolder(path, config, source, target)
+    return ModelFolder(path, config, source, target, frozenset(listed))
 
 
 def check_empty(folder: Path) -> None:
