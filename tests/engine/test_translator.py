@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.interop.conftest import model_folder
 from turia.engine.translator import Translator
-from turia.errors import ModelError
+from turia.errors import ConfigError, ModelError
 from turia.interop.installed import describe
 
 __all__ = ["model_folder"]
@@ -43,3 +44,30 @@ def test_a_segmenter_is_used_only_if_the_sums_name_all_of_it(folder: Path, name:
     unlist(folder, name)
     with pytest.raises(ModelError, match=f"{name}: not in SHA256SUMS, so it cannot be checked"):
         Translator.load(folder).stream(window=2)
+
+
+@pytest.mark.parametrize(
+    ("argument", "complaint"),
+    [
+        ({"threads": 1.5}, r"threads is 1\.5, expected a whole number from 1"),
+        ({"threads": 0}, "threads is 0, expected a whole number from 1"),
+        ({"threads": -1}, "threads is -1, expected a whole number from 1"),
+        ({"providers": ()}, r"providers is \(\), expected the names of one or more"),
+        (
+            {"providers": "CPUExecutionProvider"},
+            "providers is 'CPUExecutionProvider', expected the names of one or more",
+        ),
+    ],
+)
+def test_arguments_out_of_range_are_named(model_folder: Path, argument: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        Translator.load(model_folder, **argument)
+
+
+def test_what_is_no_fault_of_the_graphs_is_not_called_one(model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("turia.runtime.session._feeds", fail)
+    with pytest.raises(MemoryError):
+        Translator.load(model_folder)
