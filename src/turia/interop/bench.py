@@ -317,12 +317,13 @@ def bench(
         anew = replace(settings, encoding="full", recompute=True)
         slow = measure(replace(model, backend=naive()), anew, amounts.naive_words)
     show(1.0, "done")
-    machine = f"{_processor()}, {platform.system()}, Python {platform.python_version()}"
+    machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}"
     described = {"k": k, "gamma": model.gamma, "history": history, "threads": 1}
     return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts)
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -7,7 +7,6 @@ there, the card above all, goes along.
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -30,13 +29,11 @@ from turia.runtime.folder import (
 from turia.runtime.graph import save_graphs
 from turia.runtime.tensors import Weights, graph_tensors, weight_shapes
 
-SEGMENTER_SETTINGS = "segmenter.json"
-
 
 def write_folder(
-    folder: Path, config: ModelConfig, weights: Weights, card: str, subwords: Path, segmenter: Path | None = None
+    folder: Path, config: ModelConfig, weights: Weights, card: str, subwords: Path, segmenter: Sequence[Path] = ()
 ) -> None:
-    """`subwords` is the folder that has the model's subword files, `segmenter` the one of an exported segmenter."""
+    """`subwords` is the folder that has the model's subword files, `segmenter` the files of an exported segmenter."""
     found = {name: values.shape for name, values in weights.items()}
     assert found == weight_shapes(config.shape), "weights of another shape"
     _check_free(folder)
@@ -46,7 +43,7 @@ def write_folder(
         scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         partial, old = scratch / "new", scratch / "old"
         partial.mkdir()
-        for source in [*_subword_files(config, subwords), *_segmenter_files(config, segmenter)]:
+        for source in [*_subword_files(config, subwords), *segmenter]:
             shutil.copyfile(source, partial / source.name)
         save_graphs(config.shape, graph_tensors(config.shape, weights, config.precision), config.precision, partial)
         write_config(config, partial)
@@ -104,18 +101,3 @@ def _subword_files(config: ModelConfig, folder: Path) -> list[Path]:
         if not file.is_file():
             raise ModelError(f"{file}: missing; expected the subwords that the model was trained with")
     return files
-
-
-def _segmenter_files(config: ModelConfig, folder: Path | None) -> Sequence[Path]:
-    """The files of an exported segmenter, which must be one for the source language."""
-    if folder is None:
-        return ()
-    try:
-        language = json.loads((folder / SEGMENTER_SETTINGS).read_text(encoding="utf-8"))["language"]
-    except FileNotFoundError:
-        raise ModelError(f"{folder}: no {SEGMENTER_SETTINGS}; expected what `turia segmenter train` exports") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / SEGMENTER_SETTINGS}: not the settings of a segmenter: {error!r}") from error
-    if language != config.source_language:
-        raise ModelError(f"{folder}: a segmenter of {language!r}, but the model reads {config.source_language!r}")
-    return sorted(folder.glob("segmenter*"))
