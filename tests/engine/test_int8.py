@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import int8
 from turia.corpus.documents import Document
+from turia.engine.translator import Translator
 
 REFERENCE = ["one two three four five six", "seven eight nine ten eleven twelve", "more of the same words again here"]
 WIDE = ["one two three four", *REFERENCE[1:]]
@@ -30,7 +31,7 @@ def test_a_loss_is_too_much_whatever_chance_explains(
     def load(precision: str, streams: int) -> SimpleNamespace:
         return SimpleNamespace(config=SimpleNamespace(precision=precision))
 
-    monkeypatch.setattr(int8.Translator, "load", load)
+    monkeypatch.setattr(Translator, "load", load)
     monkeypatch.setattr(int8, "dev_documents", lambda *_: [Document("d", REFERENCE, REFERENCE)])
     monkeypatch.setattr(int8, "translate", lambda *_: next(translations))
     monkeypatch.setattr(int8, "SAMPLES", 50)

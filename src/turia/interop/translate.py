@@ -70,9 +70,9 @@ def translate(
         except InputError as error:
             fault = error
         put(stream.flush())
-    for error in (fault, *faults()):
-        if error is not None:
-            raise error
+    for cause in (fault, *faults()):
+        if cause is not None:
+            raise cause
     return stop.number
 
 

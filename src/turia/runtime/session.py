@@ -36,15 +36,17 @@ GPU = ("CUDAExecutionProvider", *CPU)
 """Needs `onnxruntime-gpu` in place of `onnxruntime`."""
 _ROOM = 64
 """Buffers grow by so many columns. Free columns cost a little in each attention, growing costs a copy."""
-_GRAPH_ERRORS = (
+_GRAPH_ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
+    IndexError,
+    ValueError,
     *(
         found
         for found in vars(onnxruntime_pybind11_state).values()
         if isinstance(found, type) and issubclass(found, Exception)
     ),
 )
-"""What running a graph raises. ONNX Runtime's own exceptions share no base."""
+"""What a graph that does not fit leads to: ONNX Runtime's own exceptions, which share no base, and numpy's."""
 
 
 class EncoderState(Protocol):
@@ -235,7 +237,7 @@ class Runtime:
             self.decode([DecodeRequest(Decoded(length, memory), state, one, one)])
         except InputError:
             raise
-        except (*_GRAPH_ERRORS, IndexError, ValueError) as error:  # numpy's, of results that have another shape
+        except _GRAPH_ERRORS as error:
             raise ModelError(f"{folder.path}: the graphs do not fit config.json: {_first_line(error)}") from error
         if logits.shape != (shape.target_vocabulary,):
             raise ModelError(
