@@ -7,8 +7,8 @@
 Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows
 in the sentence and in its history: BLEU moves up and down by that. So the difference comes with a test of chance
 (approximate randomisation over sentences: the probability of so large a difference between two equal systems), and with
-the share of sentences that both write word for word. Exit code 1 if int8 loses more than 0.3 BLEU and chance does not
-explain it (p < 0.05).
+the share of sentences that both write word for word. Exit code 1 if int8 loses more than 0.3 BLEU, whatever chance may
+explain of it: measure more sentences then.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from turia.stream.trace import words_by_sentence
 
 TOGETHER = 8
 SAMPLES = 2000
-MOST_LOSS, CHANCE = 0.3, 0.05
+MOST_LOSS = 0.3
 
 
 def dev_documents(path: Path, translator: Translator, sentences: int) -> list[Document]:
@@ -67,14 +67,14 @@ def translate(translator: Translator, documents: list[Document], k: int, history
     return translations
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("exports", nargs=2, help="model folders: float32, then int8")
     parser.add_argument("--dev", type=Path, required=True, help="document, source and target parted by tabs; .xz too")
     parser.add_argument("--sentences", type=int, default=400)
     parser.add_argument("--k", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--history", type=int, nargs="+", default=[60])
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     translators = [Translator.load(folder, streams=TOGETHER) for folder in options.exports]
     found = [translator.config.precision for translator in translators]
     if found != ["float32", "int8"]:
@@ -89,7 +89,7 @@ def main() -> int:
         before, after = (result for result in scores["BLEU"] if isinstance(result, Result))
         loss, chance = before.score - after.score, after.p_value
         assert chance is not None
-        too_much |= loss > MOST_LOSS and chance < CHANCE
+        too_much |= loss > MOST_LOSS
         same = sum(one == other for one, other in zip(wide, narrow, strict=True)) / len(wide)
         print(
             f"k {k}, history {history}, {len(references)} sentences: "

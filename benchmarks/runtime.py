@@ -11,7 +11,6 @@ and the memory that it uses; the best of as many calls as fit into the seconds, 
 from __future__ import annotations
 
 import argparse
-import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from turia.interop.bench import processor
 from turia.runtime.folder import load_folder
 from turia.runtime.random_model import write_random_folder
 from turia.runtime.session import Decoded, DecodeRequest, Encoded, EncodeRequest, Ints, Runtime
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure")
     given = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    print(f"{_processor()}, {date.today()}, commit {commit.stdout.strip()}\n")
+    print(f"{processor()}, {date.today()}, commit {commit.stdout.strip()}\n")
     print("| ms | " + " | ".join(COLUMNS) + " |")
     print("|---|" + "---|" * len(COLUMNS))
     for preset in given.presets:
@@ -97,15 +97,6 @@ def _best(seconds: float, begin: Callable[[], T], step: Callable[[T], T]) -> flo
 
 def _ids(count: int) -> Ints:
     return np.arange(300, 300 + count)
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.machine())
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 
 from turia.config import Corpus
 from turia.corpus import documents
+from turia.interop.bench import processor
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter, Settings
 from turia.segmenter.evaluation import evaluate, every, stream_of
 from turia.segmenter.scores import Flags, Score, score
@@ -43,7 +44,7 @@ def main() -> None:
     quality_options.add_argument("corpora", type=Path, nargs="+")
     quality_options.add_argument("--argmax", action="store_true", help="decide at 0.5, as the paper does")
     given = parser.parse_args()
-    print(f"{platform.node()}, {_processor()}, {date.today()}, commit {_commit()}\n")
+    print(f"{platform.node()}, {processor()}, {date.today()}, commit {_commit()}\n")
     if given.command == "speed":
         for window in given.windows:
             speed(given.folder, window, given.words)
@@ -102,13 +103,6 @@ def _row(name: str, words: list[str], expected: Flags, decision: str, found: Sco
 def _sentences(path: Path, language: str) -> Iterator[list[str]]:
     for document in documents.read(Corpus(path=path), language, language):
         yield from map(normalise, document.source)
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 def _commit() -> str:

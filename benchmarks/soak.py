@@ -1,11 +1,12 @@
 """A stream that does not end: random Unicode or a text through the whole engine, watching for errors and for growth.
 
-    python benchmarks/soak.py --model FOLDER [--words 100000] [--text FILE]
+    python benchmarks/soak.py --model FOLDER [--words 100000] [--text FILE] [--history 60]
     python benchmarks/soak.py
 
 With a model everything is real: its network, its segmenter (full stops in its place with `--punctuation`),
 normalisation, subwords, policy, history, guards. Without one the engine runs on a stand-in that writes a word for each
-it reads, and sentences end at full stops.
+it reads, and sentences end at full stops. Streams have 60 words of history unless told otherwise, whatever the model
+says: some have none by default, and windows with history are what most could grow in.
 
 After every tenth of the way it prints time per word, the memory of the process and the size of the saved state. None
 may grow: the last tenth may have 5 % more memory than the second, and a state is never larger than history, sentence
@@ -128,19 +129,20 @@ def grown(marks: list[Mark]) -> list[str]:
     return complaints
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--words", type=int, default=100_000)
     parser.add_argument("--model", help="a model's name or folder")
     parser.add_argument("--punctuation", action="store_true", help="sentences end at full stops")
+    parser.add_argument("--history", type=int, default=60, help="words of history")
     parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.model:
         translator = Translator.load(options.model)
-        fill_the_runtime(translator.stream(k=LARGEST_SENTENCE))
-        stream = translator.stream(k=4, punctuation=options.punctuation)
+        fill_the_runtime(translator.stream(k=LARGEST_SENTENCE, history=options.history))
+        stream = translator.stream(k=4, history=options.history, punctuation=options.punctuation)
     else:
-        stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4))
+        stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4, history=options.history))
     words = cycle(options.text.read_text(encoding="utf-8").split()) if options.text else noise(1)
 
     def show(mark: Mark) -> None:

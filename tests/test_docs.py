@@ -1,4 +1,5 @@
 """Pages of docs/ with commands to paste: each such block is run as it stands, in a folder that has what a reader has.
+The blocks of the Python page are one program.
 
 A reader has the examples, the model de-en, which came with Turia (where it did not, a folder of that name with a tiny
 model stands in for it), and what a page tells of: a Marian checkpoint is a tiny one with random weights.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -18,18 +20,19 @@ import pytest
 from tests.interop.conftest import model_folder
 from tests.interop.scorers import install_scorers
 from tests.training.marian_checkpoint import write_checkpoint
+from turia.cli import main
 
 __all__ = ["model_folder"]
 
 ROOT = Path(__file__).parents[1]
 SCREEN = 64
 """Lines of a page that a reader sees at once, on a tall screen."""
-PAGES = ("asr", "hub", "logs", "marian", "rest", "simuleval", "subtitles")
-_BLOCK = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ("asr", "hub", "logs", "marian", "rest", "simuleval", "subtitles", "translate")
 
 
-def blocks(page: str) -> list[str]:
-    return _BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+def blocks(page: str, language: str = "sh") -> list[str]:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(rf"^<!-- run -->\n```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -58,10 +61,38 @@ def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> No
     assert result.returncode == 0, result.stderr
 
 
+def test_the_program_of_the_python_page_runs(reader: Path) -> None:
+    program = "\n".join(blocks("python", "python"))
+    assert {"load", "restore", "run_together", "GivenSegmenter"} <= set(re.findall(r"\w+", program))
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, cwd=reader, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    # The words are the model's, and the next one has others.
+    assert result.stdout.endswith("the stream has ended; begin a new one\n")
+
+
+def test_the_example_prints_what_turia_translate_prints(
+    reader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = ROOT / "examples/speech/source.de"
+    monkeypatch.chdir(reader)
+    with source.open(encoding="utf-8") as spoken:
+        monkeypatch.setattr(sys, "stdin", spoken)
+        runpy.run_path(str(ROOT / "examples/translate.py"))
+    example = capsys.readouterr().out
+    assert main(["translate", str(source)]) == 0
+    assert example.split() == capsys.readouterr().out.split() != []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_fits_on_a_screen_and_has_something_to_run(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= SCREEN
     assert blocks(page)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "python"])
+def test_what_a_page_links_to_is_there(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (ROOT / "docs" / target).exists(), target

@@ -7,6 +7,7 @@ line, `error: ...`: exit code 2 for what the user can mend, 1 for the rest; `--d
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -44,6 +45,13 @@ SEGMENTER_COMMANDS: tuple[Callable[..., None], ...] = (segmenter.train, segmente
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code."""
+    if sys.stderr is None:
+        # Closed by whoever started this. What is for nobody must not go to standard output, which `print` would do,
+        # nor to a file that gets its number.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (for as long as the program runs)
+    if sys.stdout is None:
+        print("error: standard output is closed; send it to a file, or to /dev/null", file=sys.stderr)
+        return 2
     _speak_utf8()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     debug = "--debug" in given
@@ -51,8 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app([word for word in given if word != "--debug"], prog_name="turia", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone; what is left in the buffer must not complain when Python closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 1
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -63,6 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         else:
             print(f"error: {_one_line(error)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
         return _exit_code(error)
     return code if isinstance(code, int) else 0
 
@@ -73,6 +84,11 @@ def _speak_utf8() -> None:
         # Who calls `main` may have put something else in their place.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
+
+def _forget_output() -> None:
+    """What is left in the buffer, and cannot be written, must not complain when Python closes it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(error: Exception) -> int:
@@ -86,6 +102,9 @@ def _one_line(error: Exception) -> str:
         message = error.format_message()  # type: ignore[attr-defined]
     elif isinstance(error, TuriaError):
         message = str(error)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        # Without a name it is a file that is open already, as the output is.
+        message = f"{error.filename or 'what was to be written'}: {error.strerror}"
     else:
         message = missing_extra(error) or f"{type(error).__name__}: {error} (--debug shows where)"
     return " ".join(message.split())

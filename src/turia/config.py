@@ -18,6 +18,7 @@ from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, P
 Encoder = Literal["bidirectional", "unidirectional", "pbe"]
 Anchor = Literal["window", "sentence"]
 Conventions = Literal["turia", "marian"]
+Preset = Literal["tiny", "small", "base", "big"]
 """Of a Transformer. `marian` (models that `turia import-marian` made, and their offspring): swish in place of ReLU,
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
 
@@ -99,7 +100,7 @@ class Windows:
 class Model:
     """Shape of the Transformer. `preset` gives the sizes that are not set here."""
 
-    preset: Literal["tiny", "small", "base", "big"] = "small"
+    preset: Preset = "small"
     width: Positive | None = None
     feed_forward: Positive | None = None
     heads: Positive | None = None

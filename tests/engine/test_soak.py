@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from copy import copy
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 import torch
 
-from benchmarks.soak import MOST_STATE, noise, soak
+from benchmarks.soak import MOST_STATE, Mark, main, noise, soak
 from tests.engine.fakes import Echo, fake_model
 from turia.config import SegmenterModel
 from turia.engine.settings import Settings
@@ -54,3 +57,22 @@ def test_random_unicode_for_longer_with_a_stand_in_for_the_model() -> None:
     marks, _ = soak(stream, noise(3), 400)
     assert max(mark.state for mark in marks) < MOST_STATE / 5
     assert stream.sentence > 20
+
+
+def test_there_is_history_whatever_the_model_has_by_default(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = copy(translator)
+    without.model = replace(translator.model, history=0)
+    soaked: list[int] = []
+
+    def note_history(stream: Stream, *_: object) -> tuple[list[Mark], Counter[str]]:
+        soaked.append(stream.settings.history)
+        return [Mark(1, 1.0, 1, 1.0)], Counter()
+
+    monkeypatch.setattr(Translator, "load", lambda _: without)
+    monkeypatch.setattr("benchmarks.soak.soak", note_history)
+    monkeypatch.setattr("benchmarks.soak.REMEMBERED", 1)
+    monkeypatch.setattr("benchmarks.soak.LARGEST_SENTENCE", 1)
+    assert main(["--model", "any"]) == main(["--model", "any", "--history", "7"]) == 0
+    assert soaked == [60, 7]

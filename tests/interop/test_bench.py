@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +120,8 @@ def test_both_procedures_are_reported(model_folder: Path) -> None:
     assert data["flatness"] == max(mark["ratio"] for mark in data["growth"])
     assert list(data["streams"]) == ["1", "2"]
     assert data["settings"] == {"k": 4, "gamma": 1.0, "history": 60, "threads": 1}
+    assert data["quick"] is False
+    assert data["amounts"] == json.loads(json.dumps(asdict(FEW)))
     assert [table.row_count for table in report.tables()] == [7, 5, 2, 2, 3]
     assert replace(report, naive=None).ratio is None
 
@@ -136,5 +138,14 @@ def test_the_command(model_folder: Path, capsys: pytest.CaptureFixture[str], mon
     data = json.loads(capsys.readouterr().out)
     assert data["model"] == data["growth_model"] == "tiny"
     assert data["naive"] is None
+    assert data["quick"] is True
     assert main(["bench", "no such model"]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith("error: no model 'no such model'")
+
+
+@pytest.mark.parametrize("option", [["--preset", "small"], ["--precision", "int8"]])
+def test_what_is_for_random_weights_is_refused_beside_a_model(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "de-en", *option]) == 2
+    assert capsys.readouterr().err == f"error: de-en is measured as it is; {option[0]} is for random weights\n"

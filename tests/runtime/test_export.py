@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +48,37 @@ def test_graphs_share_their_weights_on_disk(tmp_path: Path, subword_folder: Path
 
 def test_an_export_is_replaced_by_the_next(tmp_path: Path, subword_folder: Path) -> None:
     folder = tmp_path / "model"
-    write_folder(folder, config_of(SHAPE), WEIGHTS, "one", subword_folder)
-    (folder / "left-over").write_text("", encoding="utf-8")
-    write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "two", subword_folder)
+    (tmp_path / "segmenter.json").write_text("{}", encoding="utf-8")
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "card", subword_folder, [tmp_path / "segmenter.json"])
+    assert "segmenter.json" in names(folder)
+    write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "card", subword_folder)
     assert load_folder(folder).config.precision == "int8"
-    assert "left-over" not in names(folder)
+    assert not {"segmenter.json", "README.new.md"} & names(folder)
+
+
+def test_a_card_that_somebody_finished_stays(tmp_path: Path, subword_folder: Path) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "a beginning", subword_folder)
+    (folder / "README.md").write_text("finished", encoding="utf-8")
+    (folder / ".gitattributes").write_text("*.bin -text", encoding="utf-8")
+    for card in ("one", "two"):
+        write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, card, subword_folder)
+        assert (folder / "README.md").read_text(encoding="utf-8") == "finished"
+        assert (folder / "README.new.md").read_text(encoding="utf-8") == card
+    assert (folder / ".gitattributes").read_text(encoding="utf-8") == "*.bin -text"
+    assert "README" not in (folder / "SHA256SUMS").read_text(encoding="utf-8")
+    assert load_folder(folder).config.precision == "int8"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "scores"])
+def test_what_is_no_part_of_a_model_is_named_and_left_alone(tmp_path: Path, subword_folder: Path, name: str) -> None:
+    folder = tmp_path / "model"
+    write_folder(folder, config_of(SHAPE), WEIGHTS, "card", subword_folder)
+    (folder / name).mkdir() if name == "scores" else (folder / name).write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match=f"model/{name} is no part of the model that is there; move it"):
+        write_folder(folder, config_of(SHAPE, "int8"), WEIGHTS, "card", subword_folder)
+    assert name in names(folder)
+    assert load_folder(folder).config.precision == "float32"
 
 
 def test_other_folders_are_left_alone(tmp_path: Path, subword_folder: Path) -> None:
@@ -105,23 +130,12 @@ def test_a_failed_export_leaves_the_last_one(tmp_path: Path, subword_folder: Pat
 
 
 def test_a_segmenter_goes_along(tmp_path: Path, subword_folder: Path) -> None:
-    segmenter = tmp_path / "segmenter"
-    segmenter.mkdir()
-    (segmenter / "segmenter.json").write_text(json.dumps({"language": "xx"}), encoding="utf-8")
-    (segmenter / "segmenter-w2.onnx").write_bytes(b"graph")
-    (segmenter / "notes.txt").write_text("not part of it", encoding="utf-8")
-    write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, segmenter)
+    (tmp_path / "segmenter-w2.onnx").write_bytes(b"graph")
+    write_folder(
+        tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, [tmp_path / "segmenter-w2.onnx"]
+    )
     assert (tmp_path / "model" / "segmenter-w2.onnx").read_bytes() == b"graph"
-    assert "notes.txt" not in names(tmp_path / "model")
     assert "segmenter-w2.onnx" in (tmp_path / "model" / "SHA256SUMS").read_text(encoding="utf-8")
-
-
-def test_a_segmenter_of_another_language_is_refused(tmp_path: Path, subword_folder: Path) -> None:
-    (tmp_path / "segmenter.json").write_text(json.dumps({"language": "qq"}), encoding="utf-8")
-    with pytest.raises(ModelError, match="a segmenter of 'qq', but the model reads 'xx'"):
-        write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, tmp_path)
-    with pytest.raises(ModelError, match=r"no segmenter\.json; expected what `turia segmenter train` exports"):
-        write_folder(tmp_path / "model", config_of(SHAPE), WEIGHTS, "card", subword_folder, subword_folder)
 
 
 def test_random_weights_run(tmp_path: Path, subword_folder: Path) -> None:

@@ -115,6 +115,35 @@ def test_one_line_for_people(
     assert not (tmp_path / "model").exists()
 
 
+def test_a_segmenter_of_the_source_language_goes_along(
+    run: tuple[Path, list[Transformer]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segmenter = tmp_path / "segmenter"
+    segmenter.mkdir()
+    (segmenter / "notes.txt").write_text("not part of it", encoding="utf-8")
+    (segmenter / "segmenter-w2.onnx").write_bytes(b"graph")
+    command = ["export", str(run[0]), str(tmp_path / "model"), "--segmenter", str(segmenter)]
+    for language, code in (("swapped", 2), ("toy", 0)):
+        (segmenter / "segmenter.json").write_text(json.dumps({"language": language}), encoding="utf-8")
+        assert main(command) == code
+    assert "a segmenter of 'swapped', but the model reads 'toy'" in capsys.readouterr().err
+    listed = load_folder(tmp_path / "model").listed
+    assert {"segmenter.json", "segmenter-w2.onnx"} <= listed
+    assert not (tmp_path / "model" / "notes.txt").exists()
+
+
+def test_a_card_that_stays_is_told_of(
+    run: tuple[Path, list[Transformer]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "model"
+    assert main(["export", str(run[0]), str(folder)]) == 0
+    assert capsys.readouterr().err == ""
+    (folder / CARD_FILE).write_text("finished", encoding="utf-8")
+    assert main(["export", str(run[0]), str(folder)]) == 0
+    assert capsys.readouterr().err == f"{folder / CARD_FILE} stays as it was; README.new.md has what is new\n"
+    assert (folder / CARD_FILE).read_text(encoding="utf-8") == "finished"
+
+
 def test_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(tmp_path), str(tmp_path / "model")]) == 2
     assert "no recipe.json; expected a run folder that `turia train` has written" in capsys.readouterr().err

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from turia.commands.options import typed
+from turia.config import Preset
 from turia.errors import InputError
 
 if TYPE_CHECKING:
     from turia.engine.model import Backend
 
-Preset = Literal["tiny", "small", "base", "big"]
-
 
 def bench(
+    context: typer.Context,
     model: Annotated[
         str | None, typer.Argument(metavar="MODEL", help="A model's name or folder; without it, a preset.")
     ] = None,
@@ -45,6 +46,8 @@ def bench(
     from turia.interop.bench import bench as run
 
     trains = all(map(find_spec, ("onnx", "torch")))
+    if model is not None and (needless := typed(context, "preset", "precision")):
+        raise InputError(f"{model} is measured as it is; --{needless[0]} is for random weights")
     if model is None and not trains:
         raise InputError("random weights need the train extra (pip install 'turia[train]'); give a model instead")
     with Display("bench") as display, ExitStack() as stack:

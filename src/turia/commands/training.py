@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from turia.commands.extras import needs
+from turia.commands.options import typed
 from turia.errors import InputError
 
 
@@ -92,26 +94,23 @@ def export(
     from turia.interop.hub import check_licence, copy_model, is_model, make_hub_folder
 
     # All that can be refused is refused before anything is written.
-    if not hub and _typed(context, "licence"):
+    if not hub and typed(context, "licence"):
         raise InputError("--license is for the card of a folder for the hub; give --hub too")
     check_licence(licence)
     if hub and is_model(str(run)):
-        if needless := _typed(context, "precision", "average", "segmenter", "history"):
+        if needless := typed(context, "precision", "average", "segmenter", "history"):
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
+        from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
         from turia.training.export import export_run
 
         export_run(run, folder, precision, average, segmenter, history)
+        if (folder / NEW_CARD_FILE).exists():
+            print(f"{folder / CARD_FILE} stays as it was; {NEW_CARD_FILE} has what is new", file=sys.stderr)
     if hub:
         make_hub_folder(folder, licence)
     print(folder)
-
-
-def _typed(context: typer.Context, *parameters: str) -> list[str]:
-    """Those of the parameters that the user gave, be it with the default's value."""
-    sources = {name: context.get_parameter_source(name) for name in parameters}
-    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
 def import_marian(

@@ -11,9 +11,9 @@ from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import AS_GIVEN, ModelConfig, load_folder
+from turia.runtime.folder import AS_GIVEN, SUMS_FILE, ModelFolder, load_folder
 from turia.runtime.session import CPU, Runtime
-from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter
+from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
@@ -37,10 +37,14 @@ def find_model(model: str | Path) -> Path:
 
 
 class Translator:
-    """Begins streams of one model. Streams share its weights and are otherwise independent."""
+    """Begins streams of one model. Streams share its weights and are otherwise independent.
 
-    def __init__(self, folder: Path, config: ModelConfig, model: Model) -> None:
-        self.folder, self.config, self.model = folder, config, model
+    One thread at a time may use a translator and its streams: they share a runtime, which nothing locks.
+    """
+
+    def __init__(self, folder: ModelFolder, model: Model) -> None:
+        self.folder, self.config, self.model = folder.path, folder.config, model
+        self._listed = folder.listed
         self._classifiers: dict[int, Classifier] = {}
 
     @classmethod
@@ -69,7 +73,7 @@ class Translator:
             source_opening=not shape.marian,
             normalises=config.normalisation != AS_GIVEN,
         )
-        return cls(folder.path, config, loaded)
+        return cls(folder, loaded)
 
     def stream(
         self,
@@ -122,8 +126,11 @@ class Translator:
             raise InputError(f"window is {window!r}, expected a whole number of words from 0")
         if punctuation:
             return PunctuationSegmenter(self.config.source_language, window, max_words)
-        if not (self.folder / SETTINGS_FILE).exists():
+        if SETTINGS_FILE not in self._listed:
             raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
         if window not in self._classifiers:
+            for name in segmenter_files(window):
+                if name not in self._listed and (self.folder / name).exists():
+                    raise ModelError(f"{self.folder / name}: not in {SUMS_FILE}, so it cannot be checked")
             self._classifiers[window] = Classifier(self.folder, window)
         return ClassifierSegmenter(self._classifiers[window], max_words)

@@ -229,6 +229,7 @@ class BenchReport:
     growth: list[Growth]
     streams: dict[int, float]
     """Source words a second, all streams together."""
+    amounts: Amounts
 
     @property
     def ratio(self) -> float | None:
@@ -241,7 +242,9 @@ class BenchReport:
         return max(mark.ratio for mark in self.growth)
 
     def as_json(self) -> dict[str, Any]:
-        return {"turia": __version__, **asdict(self), "ratio": self.ratio, "flatness": self.flatness}
+        """What is not to be quoted says so: `quick`."""
+        derived = {"quick": self.amounts == QUICK, "ratio": self.ratio, "flatness": self.flatness}
+        return {"turia": __version__, **asdict(self), **derived}
 
     def tables(self) -> list[Table]:
         """For a terminal."""
@@ -314,12 +317,13 @@ def bench(
         anew = replace(settings, encoding="full", recompute=True)
         slow = measure(replace(model, backend=naive()), anew, amounts.naive_words)
     show(1.0, "done")
-    machine = f"{_processor()}, {platform.system()}, Python {platform.python_version()}"
+    machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}"
     described = {"k": k, "gamma": model.gamma, "history": history, "threads": 1}
-    return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates)
+    return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts)
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of this machine's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

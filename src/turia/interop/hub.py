@@ -13,7 +13,7 @@ from pathlib import Path
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
 from turia.interop.installed import front_matter
-from turia.runtime.folder import CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
+from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 
 LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "mpl-2.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
@@ -21,7 +21,6 @@ LICENCES = (
 )
 """Identifiers that the hub knows, of those that a translation model is likely to have."""
 LARGE = ("*.onnx", "*.bin", "*.model", "*.weights")
-ATTRIBUTES_FILE = ".gitattributes"
 TAGS = ("translation", "streaming", "simultaneous-translation", "wait-k", "onnx")
 
 

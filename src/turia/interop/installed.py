@@ -54,9 +54,10 @@ def installed(models: Sequence[str] = ()) -> list[Installed]:
 
 def describe(name: str, folder: Path) -> Installed:
     """A model folder that has passed its checks, described."""
-    config = load_folder(folder).config
+    checked = load_folder(folder)
+    config = checked.config
     card = front_matter((folder / CARD_FILE).read_text(encoding="utf-8")) if (folder / CARD_FILE).exists() else {}
-    has_segmenter = (folder / SETTINGS_FILE).exists()
+    has_segmenter = SETTINGS_FILE in checked.listed
     return Installed(
         name,
         config.source_language,

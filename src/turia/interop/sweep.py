@@ -202,7 +202,8 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
 def swept_model(name: str, base: Path) -> SweptModel:
     """The model of a packaged name, or of a folder."""
     folder = find_model(name if name in packaged_models() else base / Path(name).expanduser())
-    config = load_folder(folder).config
+    checked = load_folder(folder)
+    config = checked.config
     return SweptModel(
         Path(name).name,
         folder,
@@ -210,7 +211,7 @@ def swept_model(name: str, base: Path) -> SweptModel:
         hashlib.sha256((folder / SUMS_FILE).read_bytes()).hexdigest(),
         config.source_language,
         config.target_language,
-        (folder / SETTINGS_FILE).exists(),
+        SETTINGS_FILE in checked.listed,
     )
 
 

@@ -10,20 +10,21 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
 
 from turia.engine.stream import Stream
-from turia.errors import InputError
+from turia.errors import InputError, ResourceError
 from turia.interop.asr_feeds import InputFormat, spoken_words
-from turia.interop.output import OutputFormat, output
+from turia.interop.output import JsonOutput, Output, OutputFormat, output
 from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
-from turia.stream.trace import Record, Write, header_line, record_line
+from turia.stream.trace import Record, Write
 from turia.text.reading import opened, read_words
 
 
@@ -38,23 +39,24 @@ def translate(
     """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
 
     A signal is obeyed between two words or while one is waited for: what was read is finished all the same. So it is
-    when the words break off with an `InputError`, which is raised afterwards.
+    when the words break off with an `InputError`, or when one of the two files cannot be written any more, as far as
+    the other one goes; that is raised afterwards.
     """
     began = time.monotonic()
-    writer = output(kind, file, stream.header())
-    times = times or SpokenTimes()
+    targets = [_Target("standard output", file, partial(output, kind, file, stream.header()))]
     if trace is not None:
-        trace.write(header_line(stream.header()) + "\n")
+        name = getattr(trace, "name", "the trace")
+        targets.append(_Target(name, trace, partial(JsonOutput, trace, stream.header())))
+    times = times or SpokenTimes()
 
     def put(records: list[Record]) -> None:
         ms = round(1000 * (time.monotonic() - began), 1)
-        for record in times.stamp(records):
-            timed = replace(record, ms=ms) if isinstance(record, Write) else record
-            writer.write(timed)
-            if trace is not None:
-                trace.write(record_line(timed) + "\n")
-        if records:
-            file.flush()
+        timed = [replace(record, ms=ms) if isinstance(record, Write) else record for record in times.stamp(records)]
+        for target in targets:
+            target.put(timed)
+
+    def faults() -> list[Exception]:
+        return [target.fault for target in targets if target.fault is not None]
 
     stop = StopRequests()
     fault: InputError | None = None
@@ -63,13 +65,49 @@ def translate(
             for word in stop.until(words):
                 times.push(word)
                 put(stream.push(word.text))
+                if faults():
+                    break
         except InputError as error:
             fault = error
         put(stream.flush())
-    file.flush()
-    if fault is not None:
-        raise fault
+    for cause in (fault, *faults()):
+        if cause is not None:
+            raise cause
     return stop.number
+
+
+class _Target:
+    """A file and what is written to it, at once, for as long as that can be done."""
+
+    def __init__(self, name: str, file: TextIO, begin: Callable[[], Output]) -> None:
+        self.fault: Exception | None = None
+        """Why nothing more is written."""
+        self._name, self._file = name, file
+        self._writer: Output
+        with self._noting_faults():
+            self._writer = begin()
+            file.flush()
+
+    def put(self, records: list[Record]) -> None:
+        if self.fault is None and records:
+            with self._noting_faults():
+                for record in records:
+                    self._writer.write(record)
+                self._file.flush()
+
+    @contextmanager
+    def _noting_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError as error:
+            # The reader has gone, which is no fault of the machine: the command line does not complain.
+            self.fault = error
+        except OSError as error:
+            self.fault = _unwritable(self._name, error)
+
+
+def _unwritable(name: Path | str, error: OSError) -> ResourceError:
+    return ResourceError(f"{name}: cannot be written: {error.strerror}")
 
 
 def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
@@ -104,13 +142,22 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
     return signal
 
 
-def _new_trace(path: Path, source: BufferedReader) -> TextIO:
+@contextmanager
+def _new_trace(path: Path, source: BufferedReader) -> Iterator[TextIO]:
     if _is_file(path, source):
         raise InputError(f"--trace {path} is the very file that is read; choose another")
     try:
-        return path.open("w", encoding="utf-8")
+        file = path.open("w", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        yield file
+    finally:
+        # Some disks say only now that they are full; others say it again.
+        try:
+            file.close()
+        except OSError as error:
+            raise _unwritable(path, error) from error
 
 
 def _is_file(path: Path, source: BufferedReader) -> bool:

@@ -1,29 +1,39 @@
 """Writes a model folder from weights: the graphs, what goes with them, and their sums. docs/model-folder.md shows it.
 
 A folder is written under another name, which nobody else has, and renamed when complete. One that is there already is
-replaced if it is a model folder, and left alone if it is anything else.
+replaced if it is a model folder, and left alone if it is anything else or has anything else in it. What people write
+there, the card above all, goes along.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from turia.errors import InputError, ModelError, ResourceError
-from turia.runtime.folder import CARD_FILE, CONFIG_FILE, SUMS_FILE, ModelConfig, load_folder, write_config, write_sums
+from turia.runtime.folder import (
+    ATTRIBUTES_FILE,
+    CARD_FILE,
+    CONFIG_FILE,
+    NEW_CARD_FILE,
+    SUMS_FILE,
+    UNSUMMED,
+    ModelConfig,
+    load_folder,
+    read_sums,
+    write_config,
+    write_sums,
+)
 from turia.runtime.graph import save_graphs
 from turia.runtime.tensors import Weights, graph_tensors, weight_shapes
 
-SEGMENTER_SETTINGS = "segmenter.json"
-
 
 def write_folder(
-    folder: Path, config: ModelConfig, weights: Weights, card: str, subwords: Path, segmenter: Path | None = None
+    folder: Path, config: ModelConfig, weights: Weights, card: str, subwords: Path, segmenter: Sequence[Path] = ()
 ) -> None:
-    """`subwords` is the folder that has the model's subword files, `segmenter` the one of an exported segmenter."""
+    """`subwords` is the folder that has the model's subword files, `segmenter` the files of an exported segmenter."""
     found = {name: values.shape for name, values in weights.items()}
     assert found == weight_shapes(config.shape), "weights of another shape"
     _check_free(folder)
@@ -33,11 +43,11 @@ def write_folder(
         scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         partial, old = scratch / "new", scratch / "old"
         partial.mkdir()
-        for source in [*_subword_files(config, subwords), *_segmenter_files(config, segmenter)]:
+        for source in [*_subword_files(config, subwords), *segmenter]:
             shutil.copyfile(source, partial / source.name)
         save_graphs(config.shape, graph_tensors(config.shape, weights, config.precision), config.precision, partial)
         write_config(config, partial)
-        (partial / CARD_FILE).write_text(card, encoding="utf-8", newline="\n")
+        _write_card(card, partial, folder)
         write_sums(partial)
         # Vocabularies of another model are found here, before an older export is given up.
         load_folder(partial)
@@ -47,6 +57,17 @@ def write_folder(
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write_card(card: str, partial: Path, folder: Path) -> None:
+    """The card; beside the one that is in `folder` already, if that says anything else."""
+    finished, attributes = folder / CARD_FILE, folder / ATTRIBUTES_FILE
+    kept = finished.is_file() and finished.read_bytes() != card.encode()
+    (partial / (NEW_CARD_FILE if kept else CARD_FILE)).write_text(card, encoding="utf-8", newline="\n")
+    if kept:
+        shutil.copyfile(finished, partial / CARD_FILE)
+    if attributes.is_file():
+        shutil.copyfile(attributes, partial / ATTRIBUTES_FILE)
 
 
 def _put_in_place(partial: Path, folder: Path, old: Path) -> None:
@@ -62,10 +83,13 @@ def _put_in_place(partial: Path, folder: Path, old: Path) -> None:
 
 
 def _check_free(folder: Path) -> None:
-    if folder.is_dir() and (not any(folder.iterdir()) or all((folder / name).exists() for name in _OWN_FILES)):
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    if folder.exists():
+    if not all((folder / name).exists() for name in _OWN_FILES):
         raise InputError(f"{folder} is there and is no model folder; choose another place")
+    known = {*read_sums(folder), *UNSUMMED}
+    if others := sorted(file.name for file in folder.iterdir() if file.name not in known):
+        raise InputError(f"{folder / others[0]} is no part of the model that is there; move it or choose another place")
 
 
 _OWN_FILES = (CONFIG_FILE, SUMS_FILE)
@@ -77,18 +101,3 @@ def _subword_files(config: ModelConfig, folder: Path) -> list[Path]:
         if not file.is_file():
             raise ModelError(f"{file}: missing; expected the subwords that the model was trained with")
     return files
-
-
-def _segmenter_files(config: ModelConfig, folder: Path | None) -> Sequence[Path]:
-    """The files of an exported segmenter, which must be one for the source language."""
-    if folder is None:
-        return ()
-    try:
-        language = json.loads((folder / SEGMENTER_SETTINGS).read_text(encoding="utf-8"))["language"]
-    except FileNotFoundError:
-        raise ModelError(f"{folder}: no {SEGMENTER_SETTINGS}; expected what `turia segmenter train` exports") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / SEGMENTER_SETTINGS}: not the settings of a segmenter: {error!r}") from error
-    if language != config.source_language:
-        raise ModelError(f"{folder}: a segmenter of {language!r}, but the model reads {config.source_language!r}")
-    return sorted(folder.glob("segmenter*"))

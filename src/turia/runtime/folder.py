@@ -27,7 +27,9 @@ AS_GIVEN, NORMALISATION = 0, 1
 """Words as they are, and the version of text/normalise.py's rules: a model must be run with what it was trained on."""
 
 CONFIG_FILE, SUMS_FILE, CARD_FILE = "config.json", "SHA256SUMS", "README.md"
-UNSUMMED = (SUMS_FILE, CARD_FILE)
+NEW_CARD_FILE, ATTRIBUTES_FILE = "README.new.md", ".gitattributes"
+"""What a new export says, beside a card that people have finished; what the hub has to know of large files."""
+UNSUMMED = (SUMS_FILE, CARD_FILE, NEW_CARD_FILE, ATTRIBUTES_FILE)
 """People finish the card, and the model stays the same."""
 WEIGHTS_FILE = "weights.bin"
 SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
@@ -92,12 +94,14 @@ class ModelFolder:
     config: ModelConfig
     source_subwords: Subwords
     target_subwords: Subwords
+    listed: frozenset[str]
+    """Files that SHA256SUMS names: no other one counts."""
 
 
 def load_folder(path: Path) -> ModelFolder:
     """The model folder `path`, checked: version, complete, unaltered, vocabularies as the model has them."""
     config = _read_config(path / CONFIG_FILE)
-    listed = _read_sums(path)
+    listed = read_sums(path)
     for name in config.required_files():
         if name not in listed:
             raise ModelError(f"{path}: {name} is not in {SUMS_FILE}; expected a folder that `turia export` has written")
@@ -114,7 +118,7 @@ def load_folder(path: Path) -> ModelFolder:
     for name, found, wanted in sizes:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
-    return ModelFolder(path, config, source, target)
+    return ModelFolder(path, config, source, target, frozenset(listed))
 
 
 def check_empty(folder: Path) -> None:
@@ -135,6 +139,26 @@ def write_sums(folder: Path) -> None:
     names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name not in UNSUMMED)
     lines = [f"{_sum(folder / name)}  {name}\n" for name in names]
     (folder / SUMS_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def read_sums(folder: Path) -> dict[str, str]:
+    """The sum of each file that counts."""
+    path = folder / SUMS_FILE
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file; without sums the model cannot be checked") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: cannot be read: {error}") from error
+    sums = {}
+    for number, line in enumerate(lines, start=1):
+        match = _SUM_LINE.fullmatch(line)
+        if match is None:
+            raise ModelError(
+                f"{path}:{number}: expected a SHA-256 sum, two spaces and the name of a file of this folder"
+            )
+        sums[match[2]] = match[1]
+    return sums
 
 
 def _read_config(path: Path) -> ModelConfig:
@@ -166,25 +190,6 @@ def _read_config(path: Path) -> ModelConfig:
 def _known(kind: type[Any], data: dict[str, Any]) -> dict[str, Any]:
     names = {item.name for item in dataclasses.fields(kind)}
     return {key: value for key, value in data.items() if key in names}
-
-
-def _read_sums(folder: Path) -> dict[str, str]:
-    path = folder / SUMS_FILE
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file; without sums the model cannot be checked") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
-    sums = {}
-    for number, line in enumerate(lines, start=1):
-        match = _SUM_LINE.fullmatch(line)
-        if match is None:
-            raise ModelError(
-                f"{path}:{number}: expected a SHA-256 sum, two spaces and the name of a file of this folder"
-            )
-        sums[match[2]] = match[1]
-    return sums
 
 
 def _sum(path: Path) -> str:

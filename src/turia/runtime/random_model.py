@@ -14,16 +14,14 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
-from turia.config import Model
+from turia.config import Model, Preset
 from turia.model.presets import shape_of
 from turia.runtime.folder import SUBWORDS_FILE, ModelConfig, write_config, write_sums
 from turia.runtime.graph import save_graphs
 from turia.runtime.tensors import Precision, graph_tensors, random_weights
 from turia.text.subwords import Subwords, train_subwords
 
-Preset = Literal["tiny", "small", "base", "big"]
 VOCABULARY = 8000
 _WORDS = 30_000
 

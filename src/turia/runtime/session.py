@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state
 
-from turia.errors import InputError, ModelError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +36,17 @@ GPU = ("CUDAExecutionProvider", *CPU)
 """Needs `onnxruntime-gpu` in place of `onnxruntime`."""
 _ROOM = 64
 """Buffers grow by so many columns. Free columns cost a little in each attention, growing costs a copy."""
+_GRAPH_ERRORS: tuple[type[Exception], ...] = (
+    RuntimeError,
+    IndexError,
+    ValueError,
+    *(
+        found
+        for found in vars(onnxruntime_pybind11_state).values()
+        if isinstance(found, type) and issubclass(found, Exception)
+    ),
+)
+"""What a graph that does not fit leads to: ONNX Runtime's own exceptions, which share no base, and numpy's."""
 
 
 class EncoderState(Protocol):
@@ -144,6 +156,7 @@ class Runtime:
 
     def __init__(self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> None:
         """`threads` within one step; ONNX Runtime's `providers`, the preferred one first."""
+        _check_arguments(threads, providers)
         shape = folder.config.shape
         self._encoder = _Graphs(folder.path, "encoder", threads, providers)
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
@@ -224,12 +237,19 @@ class Runtime:
             self.decode([DecodeRequest(Decoded(length, memory), state, one, one)])
         except InputError:
             raise
-        except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
+        except _GRAPH_ERRORS as error:
             raise ModelError(f"{folder.path}: the graphs do not fit config.json: {_first_line(error)}") from error
         if logits.shape != (shape.target_vocabulary,):
             raise ModelError(
                 f"{folder.path}: the graphs have {len(logits)} target pieces, config.json has {shape.target_vocabulary}"
             )
+
+
+def _check_arguments(threads: int, providers: Sequence[str]) -> None:
+    if type(threads) is not int or threads < 1:
+        raise ConfigError(f"threads is {threads!r}, expected a whole number from 1")
+    if isinstance(providers, str) or not providers:
+        raise ConfigError(f"providers is {providers!r}, expected the names of one or more, such as {CPU}")
 
 
 class _Graphs:

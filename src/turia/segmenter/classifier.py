@@ -39,6 +39,11 @@ def graph_file(window: int) -> str:
     return f"segmenter-w{window}.onnx"
 
 
+def segmenter_files(window: int) -> tuple[str, ...]:
+    """All that a classifier of this window reads."""
+    return SETTINGS_FILE, VOCABULARY_FILE, graph_file(window), WEIGHTS_FILE
+
+
 @dataclass(frozen=True)
 class Settings:
     """What `segmenter.json` says."""

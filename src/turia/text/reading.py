@@ -21,6 +21,9 @@ BYTE_ORDER_MARK = "\ufeff"
 def opened(path: Path | None) -> Iterator[BufferedReader]:
     """The file, or standard input where there is none; it is open in here."""
     if path is None:
+        # Python's way to say that whoever started it had closed it.
+        if sys.stdin is None:
+            raise InputError("standard input is closed; give a file, or something to read from")
         yield cast(BufferedReader, sys.stdin.buffer)
         return
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from turia.model.transformer import Transformer
 from turia.runtime.export import write_folder
 from turia.runtime.folder import NORMALISATION, ModelConfig
 from turia.runtime.tensors import Precision
+from turia.segmenter.classifier import SETTINGS_FILE
 from turia.training.run import RunFolder
 
 
@@ -48,7 +50,7 @@ def export_run(
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
     card = _card(config, recipe, [checkpoint.name for checkpoint in checkpoints], scores)
-    write_folder(folder, config, _weights(model), card, run, segmenter)
+    write_folder(folder, config, _weights(model), card, run, _segmenter_files(config, segmenter))
     return config
 
 
@@ -63,6 +65,23 @@ def _checkpoints(run: RunFolder, average: int | None) -> list[Path]:
 
 def _weights(model: Transformer) -> dict[str, Any]:
     return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def _segmenter_files(config: ModelConfig, folder: Path | None) -> list[Path]:
+    """The files of an exported segmenter, which must be one for the source language."""
+    if folder is None:
+        return []
+    try:
+        language = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))["language"]
+    except FileNotFoundError:
+        raise ModelError(f"{folder}: no {SETTINGS_FILE}; expected what `turia segmenter train` exports") from None
+    except OSError as error:
+        raise ModelError(f"{folder / SETTINGS_FILE}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / SETTINGS_FILE}: not the settings of a segmenter: {error!r}") from error
+    if language != config.source_language:
+        raise ModelError(f"{folder}: a segmenter of {language!r}, but the model reads {config.source_language!r}")
+    return sorted(folder.glob("segmenter*"))
 
 
 def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
