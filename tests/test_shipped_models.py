@@ -3,8 +3,8 @@
     turia translate --model de-en --k 6 src/turia/server/static/sample.de.txt > tests/recorded/de-en.txt
 
 Kernels of another CPU may round another way and turn a choice that was close, so a few words may differ. A path that is
-broken (masks, normalisation, subwords, sentence ends) changes more than the share allowed here. History is off by default
-and not in this test.
+broken (masks, normalisation, subwords, sentence ends) changes more than the share allowed here. History is off by
+default and not in this test.
 """
 
 from __future__ import annotations
