@@ -281,6 +281,8 @@ def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    # A plan of memory is kept for every combination of shapes, and streams have ever new ones.
+    options.enable_mem_pattern = False
     # Errors come as exceptions; the log would repeat them on standard error.
     options.log_severity_level = 4
     try:
