@@ -307,6 +307,8 @@ class SweepRecipe:
     test: tuple[SweepTest, ...]
     models: tuple[str, ...] = ("de-en",)
     """Names of models that came with Turia, or folders, relative to the recipe's own as all paths are."""
+    bounds: tuple[str, ...] = ()
+    """Further models, run offline only: each a line above the curves, such as that of a bidirectional encoder."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
@@ -342,5 +344,6 @@ class SweepRecipe:
             raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
         if len({file_name(test.name) for test in self.test}) < len(self.test):
             raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
-        if len({Path(model).name for model in self.models}) < len(self.models):
+        models = self.models + self.bounds
+        if len({Path(model).name for model in models}) < len(models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")

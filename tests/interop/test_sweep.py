@@ -66,6 +66,7 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"k": [], "offline": False}, "nothing to translate"),
         ({"models": []}, "models is empty"),
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
+        ({"models": ["a/de-en"], "bounds": ["b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
@@ -280,6 +281,26 @@ def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_
     with pytest.raises(InputError, match="no segmenter; set windows"):
         plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=("bare",)), tmp_path)
     assert not (tmp_path / "out").exists()
+
+
+def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_path: Path) -> None:
+    from turia.runtime.random_model import write_random_folder
+
+    (tmp_path / "bare").mkdir()  # without a segmenter, which a bound does not need
+    write_random_folder(tmp_path / "bare", "tiny", languages=("de", "en"), vocabulary=500)
+    toml.write_text('bounds = ["bare"]\n' + toml.read_text("utf-8"), encoding="utf-8")
+    results = run(toml)
+    assert [(row.system, row.curve, row.offline) for row in results.rows[5:]] == [
+        ("tiny", "oracle segments", False),
+        ("tiny", "whole sentences", True),
+        ("bare", "bare", True),
+    ]
+    assert sorted(path.name for path in (results.folder / "toy-set/bare").iterdir()) == ["oracle-offline-h60"]
+    trace = (results.folder / "toy-set/bare/oracle-offline-h60/000.jsonl").read_text("utf-8")
+    assert set(parse_trace(trace.splitlines()).delays()) <= {6, 12, 18, 24, 30}
+    data = json.loads((results.folder / "results.json").read_text("utf-8"))
+    assert [model["name"] for model in data["models"]] == ["tiny", "bare"]
+    assert "bare (`" in (results.folder / "results.md").read_text("utf-8")
 
 
 def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:

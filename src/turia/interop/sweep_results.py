@@ -132,12 +132,15 @@ class _ScoreTask:
 def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
     """The rows of all runs, and of what others have published."""
     options = Options(recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language)
-    names = curve_names([run.configuration for run in planned.runs])
+    names = curve_names([run.configuration for run in planned.runs if run.model not in planned.bounds])
     many = len(planned.models) > 1
-    tasks = [
-        _ScoreTask(run, (f"{run.model.name}, " if many else "") + names[run.configuration], options)
-        for run in planned.runs
-    ]
+
+    def curve(run: Run) -> str:
+        if run.model in planned.bounds:
+            return run.model.name
+        return (f"{run.model.name}, " if many else "") + names[run.configuration]
+
+    tasks = [_ScoreTask(run, curve(run), options) for run in planned.runs]
     rows = list(in_processes(_score_run, tasks, min(processes, len(tasks))))
     languages = (planned.models[0].source_language, planned.models[0].target_language)
     for test in recipe.test:
@@ -268,13 +271,14 @@ def published_runs(published: Published) -> list[tuple[int, int, Path]]:
 def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path: Path) -> None:
     """results.json, results.md and the plots of every test set. No path of this machine is in them."""
     command = f"turia sweep {path.name}"
+    models = planned.models + planned.bounds
     data = {
         "command": command,
         "recipe": tomllib.loads(path.read_text(encoding="utf-8")),
         "versions": {"turia": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONED},
         "machine": f"{platform.system()} {platform.machine()}",
-        "models": [{"name": model.name, "sha256": model.sha256} for model in planned.models],
+        "models": [{"name": model.name, "sha256": model.sha256} for model in models],
         "tests": [
             {
                 "name": test.name,
@@ -312,9 +316,8 @@ def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
 
 def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
     """The results as a page: a table for each test set, then what the figures were computed with."""
-    lines = [
-        f"Made by `{command}`. Models: " + ", ".join(f"{m.name} (`{m.sha256[:12]}`)" for m in planned.models) + "."
-    ]
+    models = ", ".join(f"{model.name} (`{model.sha256[:12]}`)" for model in planned.models + planned.bounds)
+    lines = [f"Made by `{command}`. Models: {models}."]
     for test in planned.tests:
         own = [row for row in rows if row.test == test.name]
         streams = "one stream" if len(test.sources) == 1 else f"{len(test.sources)} streams"
