@@ -226,6 +226,7 @@ def test_a_sweep_scores_its_traces(toml: Path) -> None:
     assert data["models"][0]["name"] == "tiny"
     assert data["recipe"]["k"] == [1, 3]
     assert data["tests"][0]["source_words"] == 30
+    assert "toy set, h = 60" in (results.folder / "toy-set-k.svg").read_text("utf-8")
     for name in ("toy-set-latency.png", "toy-set-latency.svg", "toy-set-k.png", "results.md"):
         assert (results.folder / name).stat().st_size > 100
 

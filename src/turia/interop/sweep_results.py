@@ -306,12 +306,22 @@ def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
     points = [
         Point(row.curve, row.k, row.report.bleu.value, row.report.al, row.report.dal) for row in rows if not row.offline
     ]
-    bounds = [Bound(row.curve, row.report.bleu.value) for row in rows if row.offline]
     if not points:
         return []
+    systems = {row.system for row in rows if row.ours and not row.offline}
+    # The first curve of each system, if there are several: its bound has the same colour.
+    curves = {row.system: row.curve for row in reversed(rows) if not row.offline} if len(systems) > 1 else {}
+    bounds = [Bound(row.curve, row.report.bleu.value, curves.get(row.system, "")) for row in rows if row.offline]
     compared = sorted({row.curve for row in rows if not row.ours})
-    latency = save(bleu_against_latency(points, bounds, compared), stem.with_name(f"{stem.name}-latency"))
-    return latency + save(bleu_against_k(points, bounds, compared), stem.with_name(f"{stem.name}-k"))
+    title = plot_title(rows)
+    latency = save(bleu_against_latency(points, bounds, compared, title), stem.with_name(f"{stem.name}-latency"))
+    return latency + save(bleu_against_k(points, bounds, compared, title), stem.with_name(f"{stem.name}-k"))
+
+
+def plot_title(rows: Sequence[Row]) -> str:
+    """The test set, and the history of our curves if it is one: several are in the names of the curves."""
+    histories = {row.details["history"] for row in rows if row.ours and not row.offline}
+    return rows[0].test + (f", h = {histories.pop()}" if len(histories) == 1 else "")
 
 
 def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
