@@ -141,7 +141,7 @@ class Training:
     k_range: tuple[Positive, Positive] | None = None
     """Multi-k: k uniform in this range; without it in [1, longest source of the batch]."""
     windows_from: Share = 0.0
-    """Share of the planned length trained on single sentences alone before windows join."""
+    """Share of the planned length trained on single sentences alone before windows join; 1 is never."""
     shift: Natural = 0
     """Single sentences begin up to so many positions further on, as they would behind a history."""
     start_from: Path | None = None
