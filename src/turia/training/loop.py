@@ -190,7 +190,9 @@ class Trainer:
         reach, limit = batch_limits(batch, k, self.policy)
         tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
         if self.training.shift > 0:
-            tensors.append(draw_shifts(rng, batch, self.training.shift, self.model.shape.max_positions))
+            sizes, positions = self.train.meta.sizes, self.model.shape.max_positions
+            ratio = sizes.target_pieces / sizes.source_pieces
+            tensors.append(draw_shifts(rng, batch, self.training.shift, positions, ratio))
         with self._mixed_precision():
             loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
         return loss
