@@ -282,6 +282,7 @@ class Published:
     """source.LANGUAGE and reference.LANGUAGE; in wW_kK/ hypothesis.LANGUAGE and actions."""
     name: str = "authors"
     unit: Literal["word", "moses"] = "moses"
+    """What one of their WRITEs is; Moses tokens are joined to words."""
 
 
 def file_name(name: str) -> str:

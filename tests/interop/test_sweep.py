@@ -317,7 +317,7 @@ def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[st
 # --- published outputs ------------------------------------------------------------------------------------------------
 
 
-def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None:
+def test_published_outputs_are_scored_in_words_as_ours_are(tmp_path: Path) -> None:
     (tmp_path / "source.de").write_text("ein kleiner satz\nnoch einer\n", encoding="utf-8")
     (tmp_path / "reference.en").write_text("A small sentence.\nOne more.\n", encoding="utf-8")
     for name in ("w1_k2", "w0_k1", "notes"):
@@ -331,12 +331,10 @@ def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None
         ("authors, w = 1", 2, False),
     ]
     assert [row.report.bleu.value for row in rows] == pytest.approx([100.0, 100.0])
-    # |y| = 4 and 3 tokens, |x| = 3 and 2; by hand: tau = 3 and 2.
-    first = (1 + (2 - 3 / 4) + (3 - 6 / 4)) / 3
-    second = (1 + (2 - 2 / 3)) / 2
-    assert rows[0].report.al == pytest.approx((first + second) / 2)
-    assert "unit:moses" in rows[0].report.signature
-    assert (rows[0].words, rows[0].reference_words) == (7, 7)
+    # A full stop comes with the word before it. |y| = 3 and 2 words, |x| = 3 and 2: each word one source word late.
+    assert rows[0].report.al == pytest.approx(1.0)
+    assert "unit:word" in rows[0].report.signature
+    assert (rows[0].words, rows[0].reference_words) == (5, 5)
 
 
 def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:

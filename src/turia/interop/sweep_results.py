@@ -13,7 +13,7 @@ import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from turia.config import Published, SweepRecipe, file_name
 from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
-from turia.evaluation.options import Options, Unit
+from turia.evaluation.options import Options
 from turia.evaluation.report import Report, evaluate
-from turia.evaluation.units import unit_counts
+from turia.evaluation.units import words_of_tokens
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
 from turia.stream.trace import Note, parse_trace
 from turia.typed import load_toml
@@ -221,8 +221,8 @@ class _PublishedTask:
 def score_published(
     test: str, published: Published, recipe: SweepRecipe, languages: tuple[str, str], processes: int
 ) -> list[Row]:
-    """The rows of every folder wW_kK of somebody else's outputs. One WRITE is one of their units."""
-    options = Options(recipe.dal_scale, Unit(published.unit), languages[1], resamples=recipe.resamples)
+    """The rows of every folder wW_kK of somebody else's outputs, in words as ours are."""
+    options = Options(recipe.dal_scale, language=languages[1], resamples=recipe.resamples)
     tasks = [
         _PublishedTask(test, published, window, k, folder, languages, options)
         for window, k, folder in published_runs(published)
@@ -232,12 +232,17 @@ def score_published(
 
 def _score_published_run(task: _PublishedTask) -> Row:
     above, (source, target) = task.published.folder, task.languages
+    hypothesis = task.folder / f"hypothesis.{target}"
     (stream,) = load_streams(
         [above / f"source.{source}"],
         [above / f"reference.{target}"],
-        hypotheses=[task.folder / f"hypothesis.{target}"],
+        hypotheses=[hypothesis],
         actions=[task.folder / "actions"],
     )
+    if task.published.unit == "moses":
+        lines = [line.split() for line in read_lines(hypothesis, may_be_blank=True)]
+        words, delays = words_of_tokens(lines, stream.delays, target)
+        stream = replace(stream, words=words, delays=delays)
     return Row(
         task.test,
         task.published.name,
@@ -246,7 +251,7 @@ def _score_published_run(task: _PublishedTask) -> Row:
         task.k,
         evaluate([stream], task.options),
         len(stream.words),
-        sum(unit_counts(stream.references, task.options.unit, target)),
+        sum(len(line.split()) for line in stream.references),
         ours=False,
         details={"window": task.window},
     )
