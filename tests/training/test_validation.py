@@ -28,7 +28,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     recipe = toy_recipe(tmp_path_factory.mktemp("toy"))
     data = open_data(recipe)
     torch.manual_seed(3)
-    model = Transformer(shape_of(recipe.model, *map(len, data.subwords), True)).eval()
+    source, target = data.subwords
+    model = Transformer(shape_of(recipe.model, len(source), len(target), True)).eval()
     return recipe, data, model, Policy(recipe.model.encoder, recipe.model.anchor, data.train.meta.gamma)
 
 
