@@ -142,7 +142,7 @@ class Training:
     k_range: tuple[Positive, Positive] | None = None
     """Multi-k: k uniform in this range; without it in [1, longest source of the batch]."""
     windows_from: Share = 0.0
-    """Share of the planned length trained on single sentences alone before windows join."""
+    """Share of the planned length trained on single sentences alone before windows join; 1 is never."""
     shift: Natural = 0
     """Single sentences begin up to so many positions further on, as they would behind a history."""
     start_from: Path | None = None
@@ -283,6 +283,7 @@ class Published:
     """source.LANGUAGE and reference.LANGUAGE; in wW_kK/ hypothesis.LANGUAGE and actions."""
     name: str = "authors"
     unit: Literal["word", "moses"] = "moses"
+    """What one of their WRITEs is; Moses tokens are joined to words."""
 
 
 def file_name(name: str) -> str:
@@ -308,6 +309,8 @@ class SweepRecipe:
     test: tuple[SweepTest, ...]
     models: tuple[str, ...] = ("de-en",)
     """Names of models that came with Turia, or folders, relative to the recipe's own as all paths are."""
+    bounds: tuple[str, ...] = ()
+    """Further models, run offline only: each a line above the curves, such as that of a bidirectional encoder."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
@@ -343,5 +346,6 @@ class SweepRecipe:
             raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
         if len({file_name(test.name) for test in self.test}) < len(self.test):
             raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
-        if len({Path(model).name for model in self.models}) < len(self.models):
+        models = self.models + self.bounds
+        if len({Path(model).name for model in models}) < len(models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")

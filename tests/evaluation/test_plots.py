@@ -54,6 +54,32 @@ def test_curves_differ_in_colour_marker_and_line() -> None:
         assert one[1] != other[1]
 
 
+def test_many_curves_look_different() -> None:
+    many = [Point(f"arm {arm}", k, bleu=20 + arm + k / 8) for arm in range(20) for k in (2, 8)]
+    (axes,) = bleu_against_k(many).axes
+    looks = [(line.get_color(), line.get_marker(), line._dash_pattern) for line in axes.get_lines()]  # type: ignore[attr-defined]
+    for one, other in combinations(looks, 2):
+        assert sum(mine != theirs for mine, theirs in zip(one, other, strict=True)) >= 2
+
+
+def test_several_bounds_are_in_the_legend_and_not_on_each_other() -> None:
+    bounds = [Bound("whole sentences", 31.5), Bound("bidirectional", 31.7), Bound("of w = 3", 30.0, curve="w = 3")]
+    figure = bleu_against_latency(POINTS, bounds)
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == [*(f"w = {w}" for w in range(5)), "whole sentences", "bidirectional", "of w = 3"]
+    for axes in figure.axes:
+        assert len(labels(axes)) == len(axes.texts)
+        lines = {str(line.get_label()): line for line in axes.get_lines()}
+        assert [spots(lines[bound.name])[0, 1] for bound in bounds] == [31.5, 31.7, 30.0]
+        assert lines["of w = 3"].get_color() == lines["w = 3"].get_color()
+        assert lines["whole sentences"]._dash_pattern != lines["bidirectional"]._dash_pattern  # type: ignore[attr-defined]
+
+
+def test_a_figure_says_its_title() -> None:
+    for draw in (bleu_against_latency, bleu_against_k):
+        assert draw(AUTHORS, title="tst2010, h = 0").get_suptitle() == "tst2010, h = 0"
+
+
 def test_labels_cover_no_label_and_no_point() -> None:
     figure = bleu_against_latency(POINTS)
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
@@ -65,13 +91,15 @@ def test_labels_cover_no_label_and_no_point() -> None:
 
 
 def test_the_legend_fits_below_the_axes() -> None:
-    long = [Point(f"an encoder with a long name, h = {h}", k, 20 + h + k / 8) for h in range(6) for k in KS]
+    long = [Point(f"an encoder with a long name, h = {h}", k, 20 + h + k / 8) for h in range(12) for k in KS]
     figure = bleu_against_k(long)
     (legend,) = figure.legends
     box, page = legend.get_window_extent(), figure.bbox
     assert page.x0 <= box.x0
     assert box.x1 <= page.x1
-    assert box.y1 <= figure.axes[0].get_window_extent().y0
+    axes = figure.axes[0].get_window_extent()
+    assert box.y1 <= axes.y0
+    assert axes.height > 2.8 * figure.dpi, "inches, of which a long legend takes nothing"
 
 
 def test_bleu_against_k_has_a_tick_for_each_k() -> None:

@@ -67,6 +67,7 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"k": [], "offline": False}, "nothing to translate"),
         ({"models": []}, "models is empty"),
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
+        ({"models": ["a/de-en"], "bounds": ["b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
@@ -242,6 +243,7 @@ def test_a_sweep_scores_its_traces(toml: Path) -> None:
     assert data["models"][0]["name"] == "tiny"
     assert data["recipe"]["k"] == [1, 3]
     assert data["tests"][0]["source_words"] == 30
+    assert "toy set, h = 60" in (results.folder / "toy-set-k.svg").read_text("utf-8")
     for name in ("toy-set-latency.png", "toy-set-latency.svg", "toy-set-k.png", "results.md"):
         assert (results.folder / name).stat().st_size > 100
 
@@ -299,6 +301,26 @@ def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_
     assert not (tmp_path / "out").exists()
 
 
+def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_path: Path) -> None:
+    from turia.runtime.random_model import write_random_folder
+
+    (tmp_path / "bare").mkdir()  # without a segmenter, which a bound does not need
+    write_random_folder(tmp_path / "bare", "tiny", languages=("de", "en"), vocabulary=500)
+    toml.write_text('bounds = ["bare"]\n' + toml.read_text("utf-8"), encoding="utf-8")
+    results = run(toml)
+    assert [(row.system, row.curve, row.offline) for row in results.rows[5:]] == [
+        ("tiny", "oracle segments", False),
+        ("tiny", "whole sentences", True),
+        ("bare", "bare", True),
+    ]
+    assert sorted(path.name for path in (results.folder / "toy-set/bare").iterdir()) == ["oracle-offline-h60"]
+    trace = (results.folder / "toy-set/bare/oracle-offline-h60/000.jsonl").read_text("utf-8")
+    assert set(parse_trace(trace.splitlines()).delays()) <= {6, 12, 18, 24, 30}
+    data = json.loads((results.folder / "results.json").read_text("utf-8"))
+    assert [model["name"] for model in data["models"]] == ["tiny", "bare"]
+    assert "bare (`" in (results.folder / "results.md").read_text("utf-8")
+
+
 def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", str(toml), "--processes", "1"]) == 0
     printed = capsys.readouterr()
@@ -312,7 +334,7 @@ def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[st
 # --- published outputs ------------------------------------------------------------------------------------------------
 
 
-def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None:
+def test_published_outputs_are_scored_in_words_as_ours_are(tmp_path: Path) -> None:
     (tmp_path / "source.de").write_text("ein kleiner satz\nnoch einer\n", encoding="utf-8")
     (tmp_path / "reference.en").write_text("A small sentence.\nOne more.\n", encoding="utf-8")
     for name in ("w1_k2", "w0_k1", "notes"):
@@ -326,12 +348,10 @@ def test_published_outputs_are_scored_in_their_own_units(tmp_path: Path) -> None
         ("authors, w = 1", 2, False),
     ]
     assert [row.report.bleu.value for row in rows] == pytest.approx([100.0, 100.0])
-    # |y| = 4 and 3 tokens, |x| = 3 and 2; by hand: tau = 3 and 2.
-    first = (1 + (2 - 3 / 4) + (3 - 6 / 4)) / 3
-    second = (1 + (2 - 2 / 3)) / 2
-    assert rows[0].report.al == pytest.approx((first + second) / 2)
-    assert "unit:moses" in rows[0].report.signature
-    assert (rows[0].words, rows[0].reference_words) == (7, 7)
+    # A full stop comes with the word before it. |y| = 3 and 2 words, |x| = 3 and 2: each word one source word late.
+    assert rows[0].report.al == pytest.approx(1.0)
+    assert "unit:word" in rows[0].report.signature
+    assert (rows[0].words, rows[0].reference_words) == (5, 5)
 
 
 def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:

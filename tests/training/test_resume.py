@@ -165,6 +165,24 @@ def test_another_way_of_measuring_forgets_the_best(tmp_path: Path) -> None:
     assert run.best() == run.checkpoint(6)
 
 
+def test_a_pool_that_has_become_smaller_is_left_for_the_next(tmp_path: Path) -> None:
+    """Another seed or other data cuts a pool into fewer batches than have been taken of it."""
+    recipe = quick(tmp_path, steps=3)
+    train(recipe, lambda _: None)
+    written = RunFolder(recipe.run).checkpoint(3) / "progress.json"
+    written.write_text(json.dumps({**json.loads(written.read_text()), "batch": 1_000_000}))
+    train(replace(quick(tmp_path, steps=4), seed=2), lambda _: None)
+    after = json.loads((RunFolder(recipe.run).checkpoint(4) / "progress.json").read_text())
+    assert (after["pool"]["pool"], after["batch"]) == (1, recipe.training.accumulate)
+
+
+def test_windows_from_the_end_on_is_never(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=1)  # its only pool begins at the last step
+    for start, joined in ((1.0, False), (0.9, True)):
+        train(replace(recipe, training=replace(recipe.training, windows_from=start)), lambda _: None, fresh=True)
+        assert json.loads((RunFolder(recipe.run).newest() / "progress.json").read_text())["pool_with_windows"] is joined
+
+
 def test_the_last_step_is_saved_again_without_a_moment_of_danger(tmp_path: Path) -> None:
     """Saved because it was due, then validated: the weights are not written twice, what was found is noted."""
     recipe = quick(tmp_path, steps=5)

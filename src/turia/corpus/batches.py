@@ -134,7 +134,13 @@ def cut_batches(
 def in_order(
     shards: Shards, windows: bool, batch_tokens: int, most: int = 0, source_opening: bool = True
 ) -> Iterator[Batch]:
-    """All windows, or all single sentences, batched by length: for validation.
+    """All windows, or all single sentences, batched by length: for validation. `most` as below."""
+    for samples in samples_in_order(shards, windows, batch_tokens, most):
+        yield assemble(shards, samples, source_opening)
+
+
+def samples_in_order(shards: Shards, windows: bool, batch_tokens: int, most: int = 0) -> list[npt.NDArray[np.int64]]:
+    """The same batches as sample indices.
 
     `most` > 0 takes so many batches, evenly spaced: the first ones would be the shortest samples alone.
     """
@@ -145,16 +151,20 @@ def in_order(
     taken: Sequence[int] = range(len(batches))
     if 0 < most < len(batches):
         taken = [int((i + 0.5) * len(batches) / most) for i in range(most)]
-    for i in taken:
-        yield assemble(shards, batches[i], source_opening)
+    return [batches[i] for i in taken]
 
 
 def assemble(shards: Shards, samples: npt.NDArray[np.int64], source_opening: bool = True) -> Batch:
     """The batch of the given samples; `source_opening` if sources begin with a symbol."""
+    return assemble_sentences(shards, shards.samples[samples], source_opening)
+
+
+def assemble_sentences(shards: Shards, chosen: npt.NDArray[np.integer], source_opening: bool = True) -> Batch:
+    """The same of sentences that need not be a sample: [B, 3] first sentence, number of sentences, flags."""
     sources: list[Window] = []
     targets: list[Window] = []
     rows: list[Rows] = []
-    for first, count, flags in shards.samples[samples].tolist():
+    for first, count, flags in chosen.tolist():
         pairs = [shards.sentence(index) for index in range(first, first + count)]
         opens, closing = bool(flags & OPENS), closing_symbol(bool(flags & CLOSES))
         target = [pair[1] for pair in pairs]

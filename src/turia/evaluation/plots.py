@@ -22,10 +22,15 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from numpy.typing import NDArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LINES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "*", "X")
+LINES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+"""7 colours, 8 markers, 5 lines: no two of these have a common factor, so that 35 curves differ in two ways or more."""
+DOTS = ((0, (1, 2)), (0, (1, 4)), (0, (1, 1)), (0, (1, 1, 1, 4)), (0, (1, 7)))
+"""Lines of bounds."""
 GREY = "#666666"
 LABEL_SIZE = 8
+LEGEND_INCHES = 0.8
+"""Of a figure's height, for a legend."""
 LABEL_PLACES = [
     (distance * x, distance * y)
     for distance in (7, 11, 15, 20)
@@ -52,11 +57,15 @@ class Bound:
 
     name: str
     bleu: float
+    curve: str = ""
+    """The curve of the same system, if it is one of several: the line has its colour."""
 
 
-def bleu_against_latency(points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = ()) -> Figure:
+def bleu_against_latency(
+    points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = (), title: str = ""
+) -> Figure:
     """BLEU against AL and against DAL side by side; curves named in `compared` stand back in grey."""
-    figure, (left, right) = _figure(columns=2)
+    figure, (left, right) = _figure(2, title)
     lagging: list[tuple[Axes, str, Callable[[Point], float]]] = [
         (left, "AL (source words)", lambda point: point.al),
         (right, "DAL (source words)", lambda point: point.dal),
@@ -71,9 +80,11 @@ def bleu_against_latency(points: Sequence[Point], bounds: Sequence[Bound] = (), 
     return figure
 
 
-def bleu_against_k(points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = ()) -> Figure:
+def bleu_against_k(
+    points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = (), title: str = ""
+) -> Figure:
     """BLEU against k, one curve per history and encoder; k on a logarithmic axis of base 2."""
-    figure, (axes,) = _figure(columns=1)
+    figure, (axes,) = _figure(1, title)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(sorted({point.k for point in points})))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -106,9 +117,11 @@ class _Drawn:
     """Colour; then x, y and k of each point."""
 
 
-def _figure(columns: int) -> tuple[Figure, list[Axes]]:
+def _figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
     figure = Figure(figsize=(5.2 * columns, 4.4), layout="constrained")
     FigureCanvasAgg(figure)
+    if title:
+        figure.suptitle(title, fontsize=11)
     grid = figure.subplots(1, columns, sharey=True, squeeze=False)
     axes = list(grid[0])
     for one in axes:
@@ -147,9 +160,18 @@ def _draw_curves(axes: Axes, points: Sequence[Point], x: Callable[[Point], float
 
 
 def _draw_bounds(axes: Axes, bounds: Sequence[Bound]) -> None:
-    """Lines with their names above their left ends, where curves that rise to the right leave room."""
-    for bound in bounds:
-        axes.axhline(bound.bleu, color=GREY, linestyle=":", linewidth=1.1)
+    """One has its name above its left end, where curves that rise to the right leave room; several are in the legend.
+
+    Bounds of like systems lie close together: their names would cover each other.
+    """
+    colours = {line.get_label(): line.get_color() for line in axes.get_lines()}
+    for number, bound in enumerate(bounds):
+        line = axes.axhline(
+            bound.bleu, color=colours.get(bound.curve, GREY), linestyle=DOTS[number % len(DOTS)], linewidth=1.3
+        )
+        if len(bounds) > 1:
+            line.set_label(bound.name)
+            continue
         axes.annotate(
             bound.name,
             (0, bound.bleu),
@@ -173,6 +195,10 @@ def _finish(figure: Figure, drawn: Sequence[_Drawn], bounds: Sequence[Bound]) ->
         if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
             break
         legend.remove()
+    # A high legend makes a higher figure, not lower axes.
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + max(0.0, legend.get_window_extent().height / figure.dpi - LEGEND_INCHES))
+    figure.draw_without_rendering()
     # What has its place keeps it: labels are set in pixels.
     figure.set_layout_engine("none")
     for one in drawn:

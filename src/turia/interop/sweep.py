@@ -176,13 +176,16 @@ class Plan:
 
     tests: tuple[SweptTest, ...]
     models: tuple[SweptModel, ...]
+    bounds: tuple[SweptModel, ...]
+    """Models that are run offline only."""
     runs: tuple[Run, ...]
 
 
 def plan(recipe: SweepRecipe, base: Path) -> Plan:
     """Looks at the models, and writes the streams of the test sets. Folders of models are relative to `base`."""
     models = tuple(swept_model(name, base) for name in recipe.models)
-    languages = {(model.source_language, model.target_language) for model in models}
+    bounds = tuple(swept_model(name, base) for name in recipe.bounds)
+    languages = {(model.source_language, model.target_language) for model in models + bounds}
     if len(languages) > 1:
         pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
         raise InputError(f"the models of one sweep must be of one language pair, found {pairs}")
@@ -193,10 +196,14 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
     runs = tuple(
         Run(test, model, configuration)
         for test in tests
-        for model in models
-        for configuration in configurations(recipe, model.history)
+        for model in models + bounds
+        for configuration in (
+            [Configuration(None, OFFLINE_K, model.history, gamma=recipe.gamma, rounding=recipe.rounding)]
+            if model in bounds
+            else configurations(recipe, model.history)
+        )
     )
-    return Plan(tests, models, runs)
+    return Plan(tests, models, bounds, runs)
 
 
 def swept_model(name: str, base: Path) -> SweptModel:

@@ -13,7 +13,7 @@ import shutil
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,9 @@ from turia.config import Published, SweepRecipe, file_name
 from turia.corpus.processes import in_processes
 from turia.errors import FormatError
 from turia.evaluation.inputs import load_streams, read_lines
-from turia.evaluation.options import Options, Unit
+from turia.evaluation.options import Options
 from turia.evaluation.report import Report, evaluate
-from turia.evaluation.units import unit_counts
+from turia.evaluation.units import words_of_tokens
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
 from turia.stream.trace import Note, parse_trace
 from turia.typed import load_toml
@@ -132,12 +132,15 @@ class _ScoreTask:
 def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
     """The rows of all runs, and of what others have published."""
     options = Options(recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language)
-    names = curve_names([run.configuration for run in planned.runs])
+    names = curve_names([run.configuration for run in planned.runs if run.model not in planned.bounds])
     many = len(planned.models) > 1
-    tasks = [
-        _ScoreTask(run, (f"{run.model.name}, " if many else "") + names[run.configuration], options)
-        for run in planned.runs
-    ]
+
+    def curve(run: Run) -> str:
+        if run.model in planned.bounds:
+            return run.model.name
+        return (f"{run.model.name}, " if many else "") + names[run.configuration]
+
+    tasks = [_ScoreTask(run, curve(run), options) for run in planned.runs]
     rows = list(in_processes(_score_run, tasks, min(processes, len(tasks))))
     languages = (planned.models[0].source_language, planned.models[0].target_language)
     for test in recipe.test:
@@ -218,8 +221,8 @@ class _PublishedTask:
 def score_published(
     test: str, published: Published, recipe: SweepRecipe, languages: tuple[str, str], processes: int
 ) -> list[Row]:
-    """The rows of every folder wW_kK of somebody else's outputs. One WRITE is one of their units."""
-    options = Options(recipe.dal_scale, Unit(published.unit), languages[1], resamples=recipe.resamples)
+    """The rows of every folder wW_kK of somebody else's outputs, in words as ours are."""
+    options = Options(recipe.dal_scale, language=languages[1], resamples=recipe.resamples)
     tasks = [
         _PublishedTask(test, published, window, k, folder, languages, options)
         for window, k, folder in published_runs(published)
@@ -229,12 +232,17 @@ def score_published(
 
 def _score_published_run(task: _PublishedTask) -> Row:
     above, (source, target) = task.published.folder, task.languages
+    hypothesis = task.folder / f"hypothesis.{target}"
     (stream,) = load_streams(
         [above / f"source.{source}"],
         [above / f"reference.{target}"],
-        hypotheses=[task.folder / f"hypothesis.{target}"],
+        hypotheses=[hypothesis],
         actions=[task.folder / "actions"],
     )
+    if task.published.unit == "moses":
+        lines = [line.split() for line in read_lines(hypothesis, may_be_blank=True)]
+        words, delays = words_of_tokens(lines, stream.delays, target)
+        stream = replace(stream, words=words, delays=delays)
     return Row(
         task.test,
         task.published.name,
@@ -243,7 +251,7 @@ def _score_published_run(task: _PublishedTask) -> Row:
         task.k,
         evaluate([stream], task.options),
         len(stream.words),
-        sum(unit_counts(stream.references, task.options.unit, target)),
+        sum(len(line.split()) for line in stream.references),
         ours=False,
         details={"window": task.window},
     )
@@ -268,13 +276,14 @@ def published_runs(published: Published) -> list[tuple[int, int, Path]]:
 def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path: Path) -> None:
     """results.json, results.md and the plots of every test set. No path of this machine is in them."""
     command = f"turia sweep {path.name}"
+    models = planned.models + planned.bounds
     data = {
         "command": command,
         "recipe": tomllib.loads(path.read_text(encoding="utf-8")),
         "versions": {"turia": __version__, "python": platform.python_version()}
         | {name: version(name) for name in VERSIONED},
         "machine": f"{platform.system()} {platform.machine()}",
-        "models": [{"name": model.name, "sha256": model.sha256} for model in planned.models],
+        "models": [{"name": model.name, "sha256": model.sha256} for model in models],
         "tests": [
             {
                 "name": test.name,
@@ -302,19 +311,28 @@ def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
     points = [
         Point(row.curve, row.k, row.report.bleu.value, row.report.al, row.report.dal) for row in rows if not row.offline
     ]
-    bounds = [Bound(row.curve, row.report.bleu.value) for row in rows if row.offline]
     if not points:
         return []
+    systems = {row.system for row in rows if row.ours and not row.offline}
+    # The first curve of each system, if there are several: its bound has the same colour.
+    curves = {row.system: row.curve for row in reversed(rows) if not row.offline} if len(systems) > 1 else {}
+    bounds = [Bound(row.curve, row.report.bleu.value, curves.get(row.system, "")) for row in rows if row.offline]
     compared = sorted({row.curve for row in rows if not row.ours})
-    latency = save(bleu_against_latency(points, bounds, compared), stem.with_name(f"{stem.name}-latency"))
-    return latency + save(bleu_against_k(points, bounds, compared), stem.with_name(f"{stem.name}-k"))
+    title = plot_title(rows)
+    latency = save(bleu_against_latency(points, bounds, compared, title), stem.with_name(f"{stem.name}-latency"))
+    return latency + save(bleu_against_k(points, bounds, compared, title), stem.with_name(f"{stem.name}-k"))
+
+
+def plot_title(rows: Sequence[Row]) -> str:
+    """The test set, and the history of our curves if it is one: several are in the names of the curves."""
+    histories = {row.details["history"] for row in rows if row.ours and not row.offline}
+    return rows[0].test + (f", h = {histories.pop()}" if len(histories) == 1 else "")
 
 
 def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
     """The results as a page: a table for each test set, then what the figures were computed with."""
-    lines = [
-        f"Made by `{command}`. Models: " + ", ".join(f"{m.name} (`{m.sha256[:12]}`)" for m in planned.models) + "."
-    ]
+    models = ", ".join(f"{model.name} (`{model.sha256[:12]}`)" for model in planned.models + planned.bounds)
+    lines = [f"Made by `{command}`. Models: {models}."]
     for test in planned.tests:
         own = [row for row in rows if row.test == test.name]
         streams = "one stream" if len(test.sources) == 1 else f"{len(test.sources)} streams"

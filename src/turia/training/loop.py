@@ -190,7 +190,9 @@ class Trainer:
         reach, limit = batch_limits(batch, k, self.policy)
         tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
         if self.training.shift > 0:
-            tensors.append(draw_shifts(rng, batch, self.training.shift, self.model.shape.max_positions))
+            sizes, positions = self.train.meta.sizes, self.model.shape.max_positions
+            ratio = sizes.target_pieces / sizes.source_pieces
+            tensors.append(draw_shifts(rng, batch, self.training.shift, positions, ratio))
         with self._mixed_precision():
             loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
         return loss
@@ -212,15 +214,17 @@ class Trainer:
 
     def _enter_pool(self) -> None:
         self.progress.pool_batch_tokens = schedule.batch_tokens(self.training, self.progress.step)
+        # From 1.0 on is never, though at the last step all is done.
         self.progress.pool_with_windows = (
-            self.recipe.windows.history > 0 and self.share_done() >= self.training.windows_from
+            self.recipe.windows.history > 0 and self.share_done() >= self.training.windows_from < 1
         )
 
     def _draw_pool(self) -> None:
         self._batches, self._following = self.sampler.pool(
             self.progress.pool, self.progress.pool_with_windows, self.progress.pool_batch_tokens
         )
-        if self.progress.batch == len(self._batches):
+        # More have been taken than there are if the seed or the data has changed since: nothing is left of this pool.
+        if self.progress.batch >= len(self._batches):
             self.progress.pool, self.progress.batch = self._following, 0
             self._enter_pool()
             self._draw_pool()

@@ -17,12 +17,21 @@ class SummedLoss(nn.Module):
         self.model, self.smoothing = model, smoothing
 
     def forward(
-        self, source: Tensor, reach: Tensor, target: Tensor, limit: Tensor, shift: Tensor | None = None
+        self,
+        source: Tensor,
+        reach: Tensor,
+        target: Tensor,
+        limit: Tensor,
+        shift: Tensor | None = None,
+        counted: Tensor | None = None,
     ) -> Tensor:
-        """source, reach [B, S]; target [B, T + 1]; limit [B, T]; shift [B, 2] -> the sum over real labels."""
+        """source, reach [B, S]; target [B, T + 1]; limit, counted [B, T]; shift [B, 2] -> the sum over labels.
+
+        Over those that are `counted`; without it, over all but padding.
+        """
         states = self.model(source, reach, target[:, :-1], limit, shift)
         labels = target[:, 1:]
         # Padding goes before the projection to the vocabulary, the dearest matrix of a small model.
-        real = labels != PAD_ID
+        real = labels != PAD_ID if counted is None else counted
         logits = self.model.logits(states[real])
         return F.cross_entropy(logits, labels[real], reduction="sum", label_smoothing=self.smoothing)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from turia.config import Validation
-from turia.corpus.batches import in_order
+from turia.corpus.batches import Batch, assemble, assemble_sentences, in_order, pad, samples_in_order
 from turia.corpus.shards import CLOSES, WINDOW, Shards
 from turia.engine.model import Model
 from turia.engine.settings import Settings
@@ -28,15 +29,49 @@ _BATCH_TOKENS = 4000
 def dev_loss(model: Transformer, dev: Shards, policy: Policy, windows: bool, k: int, batches: int) -> float:
     """Mean cross-entropy per label in nats, without smoothing, at one k."""
     model.eval()
-    measure = SummedLoss(model, smoothing=0.0)
-    device = next(model.parameters()).device
     total, labels = 0.0, 0
     for batch in in_order(dev, windows, _BATCH_TOKENS, batches, policy.source_opening):
-        reach, limit = batch_limits(batch, k, policy)
-        source, target = torch.from_numpy(batch.source), torch.from_numpy(batch.target)
-        total += float(measure(*(tensor.to(device) for tensor in (source, reach, target, limit))))
+        total += _summed_loss(model, batch, policy, k)
         labels += batch.target_tokens
     return total / labels
+
+
+@torch.no_grad()
+def loss_with_history_and_alone(
+    model: Transformer, dev: Shards, policy: Policy, k: int, batches: int
+) -> tuple[float, float] | None:
+    """The same mean of the same labels twice: of the last sentence of each window behind its history, and alone.
+
+    None if no window has a history.
+    """
+    model.eval()
+    with_history, alone, labels = 0.0, 0.0, 0
+    for samples in samples_in_order(dev, True, _BATCH_TOKENS, batches):
+        chosen = samples[dev.samples[samples, 1] > 1]
+        if not len(chosen):
+            continue
+        first, count, flags = dev.samples[chosen].T
+        # One that has others before it does not open its document.
+        last = np.stack([first + count - 1, np.ones_like(count), flags & CLOSES], axis=1)
+        windows = assemble(dev, chosen, policy.source_opening)
+        single = assemble_sentences(dev, last, policy.source_opening)
+        counted = torch.from_numpy(pad([rows.sentence == rows.sentence[-1] for rows in windows.rows], 0) > 0)
+        with_history += _summed_loss(model, windows, policy, k, counted)
+        alone += _summed_loss(model, single, policy, k)
+        labels += single.target_tokens
+    return (with_history / labels, alone / labels) if labels else None
+
+
+def _summed_loss(
+    model: Transformer, batch: Batch, policy: Policy, k: int, counted: torch.Tensor | None = None
+) -> float:
+    """Cross-entropy of a batch without smoothing, over all labels or the `counted` ones."""
+    device = next(model.parameters()).device
+    reach, limit = batch_limits(batch, k, policy)
+    tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
+    measure = SummedLoss(model, smoothing=0.0)
+    only = None if counted is None else counted.to(device)
+    return float(measure(*(tensor.to(device) for tensor in tensors), counted=only))
 
 
 def documents(dev: Shards, sentences: int) -> list[list[tuple[Sentence, Sentence]]]:
@@ -99,9 +134,9 @@ def validate(
     for k in validation.k:
         figures[f"dev_loss_k{k}"] = dev_loss(model, dev, policy, has_windows, k, validation.batches)
     figures["dev_loss"] = sum(figures.values()) / len(figures)
-    if has_windows:
-        k = validation.k[-1]
-        figures[f"dev_loss_single_k{k}"] = dev_loss(model, dev, policy, False, k, validation.batches)
+    k = validation.k[-1]
+    if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
+        figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
     if validation.bleu_sentences:
         engine = engine_model(model, subwords, policy, history)
         for k in validation.bleu_k:
