@@ -14,7 +14,7 @@ and window can be. Time is printed and not judged: it is the machine's too. Exit
 
 Normalisation and subwords remember words, up to a bound (65,536 each), which random words reach and speech does not. So
 as many are shown to them first as fill both: what they take would hide what must not grow, or look like it. So would
-the runtime, which keeps the memory of its largest call: the largest window that there can be comes first.
+the runtime, which keeps the memory of its largest call: the largest calls that there can be come first.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the stand-in of the tests
 
 from tests.engine.fakes import Echo, fake_model
+from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator
 from turia.interop.bench import memory
+from turia.runtime.session import DecodeRequest, EncodeRequest
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.trace import Note, Record
 from turia.text.normalise import normalise_word
@@ -44,8 +48,6 @@ from turia.text.normalise import normalise_word
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
 REMEMBERED = 150_000
 """Random words: twice the bound, so that memory is level when the stream begins."""
-LARGEST_SENTENCE = 60
-"""Words; of forty pieces each they are more than a window takes."""
 MOST_MEMORY = 1.05
 """Of what the second tenth had."""
 MOST_STATE = 100_000
@@ -76,11 +78,12 @@ def fill_what_is_remembered(stream: Stream) -> None:
             stream.model.source_subwords.encode_word(normal)
 
 
-def fill_the_runtime(stream: Stream) -> None:
-    """A sentence of many long words, read whole before the first is written."""
-    for _ in range(LARGEST_SENTENCE):
-        stream.push("\U00020000" * 10)
-    stream.flush()
+def fill_the_runtime(model: Model) -> None:
+    """The largest calls that there can be: a window, and a history of the target, that fill all positions."""
+    ids = np.ones(model.max_positions, dtype=np.int64)
+    limits = np.full(model.max_positions, model.max_positions)
+    [encoded] = model.backend.encode([EncodeRequest(None, ids, limits)])
+    model.backend.decode([DecodeRequest(None, encoded, ids, limits)])
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.model:
         translator = Translator.load(options.model)
-        fill_the_runtime(translator.stream(k=LARGEST_SENTENCE, history=options.history))
+        fill_the_runtime(translator.model)
         stream = translator.stream(k=4, history=options.history, punctuation=options.punctuation)
     else:
         stream = Stream(fake_model(Echo()), PunctuationSegmenter("de"), Settings(k=4, history=options.history))

@@ -73,6 +73,5 @@ def test_there_is_history_whatever_the_model_has_by_default(
     monkeypatch.setattr(Translator, "load", lambda _: without)
     monkeypatch.setattr("benchmarks.soak.soak", note_history)
     monkeypatch.setattr("benchmarks.soak.REMEMBERED", 1)
-    monkeypatch.setattr("benchmarks.soak.LARGEST_SENTENCE", 1)
     assert main(["--model", "any"]) == main(["--model", "any", "--history", "7"]) == 0
     assert soaked == [60, 7]

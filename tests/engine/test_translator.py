@@ -35,7 +35,7 @@ def test_a_segmenter_that_the_sums_do_not_name_is_none(folder: Path) -> None:
     assert describe("model", folder).windows == (0, 2)
     unlist(folder, "segmenter")
     assert describe("model", folder).windows == ()
-    with pytest.raises(ModelError, match="the model has no segmenter; use --punctuation"):
+    with pytest.raises(ModelError, match="the model has no segmenter; ask for punctuation"):
         Translator.load(folder).stream()
 
 

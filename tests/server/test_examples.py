@@ -91,6 +91,7 @@ def test_pauses_and_changes(server: FakeServer) -> None:
         ("sentence", None),
         ("settings", 1),
         ("source", "mi"),
+        ("note", None),  # tells from which sentence they hold
         ("write", "mi"),
         ("sentence", None),
         ("settings", 1),
