@@ -10,7 +10,9 @@ says: some have none by default, and windows with history are what most could gr
 
 After every tenth of the way it prints time per word, the memory of the process and the size of the saved state. None
 may grow: the last tenth may have 5 % more memory than the second, and a state is never larger than history, sentence
-and window can be. Time is printed and not judged: it is the machine's too. Exit code 1 if something grew.
+and window can be. Memory is judged after what is free has been given back: the allocator keeps some percent of it, now
+more, now less, which is printed as well. Time is printed and not judged: it is the machine's too. Exit code 1 if
+something grew.
 
 Normalisation and subwords remember words, up to a bound (65,536 each), which random words reach and speech does not. So
 as many are shown to them first as fill both: what they take would hide what must not grow, or look like it. So would
@@ -20,6 +22,8 @@ the runtime, which keeps the memory of its largest call: the largest calls that 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import json
 import random
 import sys
@@ -96,7 +100,16 @@ class Mark:
     state: int
     """Bytes."""
     megabytes: float
-    """Of the whole process."""
+    """Of the whole process, once what is free was given back."""
+    unused: float
+    """Megabytes that were given back."""
+
+
+def give_back_what_is_free() -> None:
+    """Python's unreachable objects to the allocator, and the allocator's free pages to the system, where it can."""
+    gc.collect()
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc has it
+        trim(0)
 
 
 def soak(
@@ -113,7 +126,9 @@ def soak(
         count_notes(stream.push(next(words)))
         if number % tenth == 0:
             spent = 1e6 * (time.process_time() - begin) / tenth
-            marks.append(Mark(number, spent, len(json.dumps(stream.state())), memory()))
+            before = memory()
+            give_back_what_is_free()
+            marks.append(Mark(number, spent, len(json.dumps(stream.state())), memory(), before - memory()))
             show(marks[-1])
             begin = time.process_time()
     count_notes(stream.flush())
@@ -151,8 +166,8 @@ def main(arguments: list[str] | None = None) -> int:
     def show(mark: Mark) -> None:
         print(
             f"{mark.words:8} words  {mark.microseconds:7.0f} µs a word  state {mark.state / 1000:6.1f} kB  "
-            f"memory {mark.megabytes:6.1f} MB  written {stream.written}  sentences {stream.sentence}  "
-            f"replaced {stream.replaced}",
+            f"memory {mark.megabytes:6.1f} MB (and {mark.unused:.1f} unused)  written {stream.written}  "
+            f"sentences {stream.sentence}  replaced {stream.replaced}",
             flush=True,
         )
 

@@ -7,11 +7,15 @@ Prints each word the moment it is decided, a sentence a line. docs/python.md tel
 
 import sys
 
-from turia import Translator
+from turia import Record, Translator
+
+
+def show(records: list[Record]) -> None:
+    for record in records:
+        print(record.text, end=" " if record.text.strip() else "", flush=True)
+
 
 stream = Translator.load("de-en").stream(k=4)
 for line in sys.stdin:
-    for record in stream.push(line):
-        print(record.text, end=" ", flush=True)
-for record in stream.flush():
-    print(record.text, end=" ")
+    show(stream.push(line))
+show(stream.flush())

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from turia.engine.settings import Settings
     from turia.engine.stream import Stream
     from turia.engine.translator import Translator
-    from turia.stream.trace import End, Note, SentenceEnd, Write
+    from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 
 __version__ = "0.1.0"
-__all__ = ["End", "Note", "SentenceEnd", "Settings", "Stream", "Translator", "Write", "__version__"]
+__all__ = ["End", "Note", "Record", "SentenceEnd", "Settings", "Stream", "Translator", "Write", "__version__"]
 
 _HOMES = {
     "Translator": "turia.engine.translator",
@@ -33,6 +33,7 @@ _HOMES = {
     "SentenceEnd": "turia.stream.trace",
     "Note": "turia.stream.trace",
     "End": "turia.stream.trace",
+    "Record": "turia.stream.trace",
 }
 
 

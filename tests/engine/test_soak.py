@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 import torch
 
-from benchmarks.soak import MOST_STATE, Mark, main, noise, soak
+from benchmarks.soak import MOST_STATE, Mark, grown, main, noise, soak
 from tests.engine.fakes import Echo, fake_model
 from turia.config import SegmenterModel
 from turia.engine.settings import Settings
@@ -68,10 +68,22 @@ def test_there_is_history_whatever_the_model_has_by_default(
 
     def note_history(stream: Stream, *_: object) -> tuple[list[Mark], Counter[str]]:
         soaked.append(stream.settings.history)
-        return [Mark(1, 1.0, 1, 1.0)], Counter()
+        return [Mark(1, 1.0, 1, 1.0, 0.0)], Counter()
 
     monkeypatch.setattr(Translator, "load", lambda _: without)
     monkeypatch.setattr("benchmarks.soak.soak", note_history)
     monkeypatch.setattr("benchmarks.soak.REMEMBERED", 1)
     assert main(["--model", "any"]) == main(["--model", "any", "--history", "7"]) == 0
     assert soaked == [60, 7]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "state", "complaints"),
+    [
+        ([90, 100, 120, 105], 1, []),  # the first tenth is still filling, and between it may be more
+        ([90, 100, 100, 106], 1, ["memory from 100 to 106 MB"]),
+        ([100, 100, 100, 100], MOST_STATE + 1000, ["state up to 101 kB"]),
+    ],
+)
+def test_what_grew_is_named(megabytes: list[float], state: int, complaints: list[str]) -> None:
+    assert grown([Mark(number, 1.0, state, each, 5.0) for number, each in enumerate(megabytes)]) == complaints

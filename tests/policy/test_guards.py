@@ -38,3 +38,12 @@ def test_repeats_and_odd_ratios_are_degenerate() -> None:
     scattered = [word for number in range(6) for word in ("it", "is", str(number))]
     assert degenerate(18, scattered), "a pair of words six times, wherever"
     assert not degenerate(15, scattered[:15])
+
+
+def test_the_bounds_of_the_ratio_give_way_to_gamma() -> None:
+    words = [str(number) for number in range(60)]
+    assert not degenerate(11, words[:44], gamma=3.0), "ratio 4 where 3 is usual"
+    assert degenerate(11, words[:50], gamma=3.0), "ratio 4.5 is the most"
+    assert not degenerate(55, words[:11], gamma=0.3), "ratio 0.2 where 0.3 is usual"
+    assert degenerate(60, words[:11], gamma=0.3), "ratio 0.18"
+    assert degenerate(11, words[:34], gamma=1.2), "usual gammas change nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 from turia.cli import main
 from turia.engine.translator import packaged_models
 from turia.errors import InputError
+from turia.runtime.folder import SUMS_FILE, write_sums
 from turia.segmenter.apply import choose, pieces
-from turia.segmenter.classifier import Classifier
+from turia.segmenter.classifier import VOCABULARY_FILE, Classifier
 from turia.segmenter.online import GivenSegmenter
 
 
@@ -65,6 +67,28 @@ def test_the_command_takes_a_folder_or_the_name_of_a_model(
     words.write_text("guten morgen meine damen und herren wir beginnen", encoding="utf-8")
     assert main(["segmenter", "apply", str(words), "--model", "de-en"]) == 0
     assert capsys.readouterr().out.split() == words.read_text(encoding="utf-8").split()
+
+
+def test_a_segmenter_that_is_not_as_its_model_folder_says_is_refused(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(exported, folder)
+    write_sums(folder)
+    words = tmp_path / "words"
+    words.write_text("a b c d", encoding="utf-8")
+    command = ["segmenter", "apply", str(words), "--model", str(folder)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.split() == ["a", "b", "c", "d"]
+    with (folder / VOCABULARY_FILE).open("a", encoding="utf-8") as file:
+        file.write("another\n")
+    assert main(command) != 0
+    assert f"{VOCABULARY_FILE}: altered" in capsys.readouterr().err
+    sums = folder / SUMS_FILE
+    kept = [line for line in sums.read_text(encoding="utf-8").splitlines() if VOCABULARY_FILE not in line]
+    sums.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    assert main(command) != 0
+    assert f"{VOCABULARY_FILE}: not in SHA256SUMS, so it cannot be checked" in capsys.readouterr().err
 
 
 def test_argmax_is_for_a_network() -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
+from turia.engine.settings import MOST_HYPOTHESES
 from turia.errors import InputError, ResourceError, Stopped
 
 Feed = Annotated[
@@ -29,7 +30,9 @@ def translate(
         Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
     ] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
-    beam: Annotated[int, typer.Option(min=1, max=64, help="Hypotheses of the speculative beam; 1 is greedy.")] = 1,
+    beam: Annotated[
+        int, typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the speculative beam; 1 is greedy.")
+    ] = 1,
     rounding: Annotated[
         Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
     ] = "floor",

@@ -42,9 +42,11 @@ def apply(
     argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
 ) -> None:
     """Cut a stream into sentences, one a line, as its words come."""
-    from turia.engine.translator import find_model
+    from turia.engine.translator import check_segmenter, find_model
     from turia.segmenter.apply import apply as cut
     from turia.segmenter.apply import choose
 
     folder = None if model is None else find_model(model)
+    if folder is not None:
+        check_segmenter(folder, window)
     cut(choose(folder, punctuation, window, max_words, argmax), file, sys.stdout)

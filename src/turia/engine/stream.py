@@ -226,7 +226,7 @@ class Stream:
         writer.closing = closing_symbol(ends_document=reason is Reason.END)
         yield from self._write(records)
         records.append(SentenceEnd(self.sentence, writer.source.words, len(self._words), str(reason)))
-        if self._muted or degenerate(writer.source.words, self._words):
+        if self._muted or degenerate(writer.source.words, self._words, self.settings.gamma):
             records.append(Note("history-dropped", self.sentence, "the sentence looks degenerate"))
             self._history.drop()
         elif self._words:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import AS_GIVEN, SUMS_FILE, ModelFolder, load_folder
+from turia.runtime.folder import AS_GIVEN, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
@@ -129,8 +129,20 @@ class Translator:
         if SETTINGS_FILE not in self._listed:
             raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
         if window not in self._classifiers:
-            for name in segmenter_files(window):
-                if name not in self._listed and (self.folder / name).exists():
-                    raise ModelError(f"{self.folder / name}: not in {SUMS_FILE}, so it cannot be checked")
+            _check_listed(self.folder, self._listed, window)
             self._classifiers[window] = Classifier(self.folder, window)
         return ClassifierSegmenter(self._classifiers[window], max_words)
+
+
+def check_segmenter(folder: Path, window: int) -> None:
+    """That the segmenter in a folder is as its sums say. One that is in no model's folder yet has none."""
+    if (folder / SUMS_FILE).exists():
+        sums = read_sums(folder)
+        _check_listed(folder, sums, window)
+        check_sums(folder, {name: sums[name] for name in segmenter_files(window) if name in sums})
+
+
+def _check_listed(folder: Path, listed: Container[str], window: int) -> None:
+    for name in segmenter_files(window):
+        if name not in listed and (folder / name).exists():
+            raise ModelError(f"{folder / name}: not in {SUMS_FILE}, so it cannot be checked")

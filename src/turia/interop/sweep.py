@@ -291,28 +291,25 @@ def translate_all(jobs: Sequence[Job], backend: Backend, together: int, report: 
     traces: dict[int, Trace] = {}
 
     def lane() -> Steps[None]:
-        while waiting:
-            number, job = waiting.popleft()
-            stream = job.begin()
-            header = stream.header()
-            records: list[Record] = []
-            for count, word in enumerate(job.words, start=1):
-                records += yield from stream.push_steps(word)
-                if count % _REPORT_WORDS == 0:
-                    report(_REPORT_WORDS)
-            report(len(job.words) % _REPORT_WORDS)
-            records += yield from stream.flush_steps()
-            traces[number] = Trace(header, tuple(records))
-
-    def careful_lane() -> Steps[None]:
         try:
-            yield from lane()
+            while waiting:
+                number, job = waiting.popleft()
+                stream = job.begin()
+                header = stream.header()
+                records: list[Record] = []
+                for count, word in enumerate(job.words, start=1):
+                    records += yield from stream.push_steps(word)
+                    if count % _REPORT_WORDS == 0:
+                        report(_REPORT_WORDS)
+                report(len(job.words) % _REPORT_WORDS)
+                records += yield from stream.flush_steps()
+                traces[number] = Trace(header, tuple(records))
         except Exception:
             # Nobody gets a trace now: the other lanes need not begin another stream.
             waiting.clear()
             raise
 
-    run_together([careful_lane() for _ in range(min(together, len(jobs)))], backend)
+    run_together([lane() for _ in range(min(together, len(jobs)))], backend)
     return [traces[number] for number in range(len(jobs))]
 
 

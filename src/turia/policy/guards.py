@@ -28,13 +28,17 @@ def loops(words: Sequence[str]) -> bool:
     return any(repeats_at_end(words, order) > REPEATS for order in ORDERS)
 
 
-def degenerate(source_words: int, target: Sequence[str]) -> bool:
-    """Whether a finished sentence is unfit as history: a repeated n-gram, or a length ratio out of bounds."""
+def degenerate(source_words: int, target: Sequence[str], gamma: float = 1.0) -> bool:
+    """Whether a finished sentence is unfit as history: a repeated n-gram, or a length ratio out of bounds.
+
+    The bounds give way where gamma, the ratio that is expected, is close to one or beyond it.
+    """
     if any(_most_repeated(target, order) > REPEATS for order in ORDERS):
         return True
     if source_words <= RATIO_FROM or len(target) <= RATIO_FROM:
         return False
-    return not RATIO_LOW <= len(target) / source_words <= RATIO_HIGH
+    low, high = min(RATIO_LOW, gamma / GAMMA_FACTOR), max(RATIO_HIGH, GAMMA_FACTOR * gamma)
+    return not low <= len(target) / source_words <= high
 
 
 def _most_repeated(words: Sequence[str], order: int) -> int:

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -105,9 +106,7 @@ def load_folder(path: Path) -> ModelFolder:
     for name in config.required_files():
         if name not in listed:
             raise ModelError(f"{path}: {name} is not in {SUMS_FILE}; expected a folder that `turia export` has written")
-    for name, expected in listed.items():
-        if _sum(path / name) != expected:
-            raise ModelError(f"{path / name}: altered: its SHA-256 sum is not the one in {SUMS_FILE}")
+    check_sums(path, listed)
     source_file, target_file = config.subword_files()
     source = Subwords.load(path / source_file)
     target = source if config.shape.joint else Subwords.load(path / target_file)
@@ -119,6 +118,13 @@ def load_folder(path: Path) -> ModelFolder:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
     return ModelFolder(path, config, source, target, frozenset(listed))
+
+
+def check_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    """That each of these files is as it was when its sum was written."""
+    for name, expected in sums.items():
+        if _sum(folder / name) != expected:
+            raise ModelError(f"{folder / name}: altered: its SHA-256 sum is not the one in {SUMS_FILE}")
 
 
 def check_empty(folder: Path) -> None:
