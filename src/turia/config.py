@@ -333,6 +333,8 @@ class SweepRecipe:
     dal_scale: AboveZero = 0.85
     resamples: Natural = 0
     """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
+    baseline: str = ""
+    """A curve, by its name in the table; the others are tested against it at each k (paired bootstrap of BLEU)."""
     batch: Positive = 16
     """Streams that a process translates together."""
 
@@ -344,6 +346,8 @@ class SweepRecipe:
             raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
         if self.resamples == 1:
             raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
+        if self.baseline and not self.resamples:
+            raise ConfigError("baseline is set, but resamples is 0: the test needs some, 1000 are usual")
         if len({file_name(test.name) for test in self.test}) < len(self.test):
             raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
         models = self.models + self.bounds

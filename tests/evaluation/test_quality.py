@@ -5,7 +5,7 @@ from __future__ import annotations
 import sacrebleu
 
 from turia.evaluation.options import Unit
-from turia.evaluation.quality import bleu, chrf
+from turia.evaluation.quality import bleu, chrf, paired_p_values
 from turia.evaluation.units import plain_lines, unit_counts
 
 HYPOTHESES = ["the cat sat on the mat", "a dog ran away", "it rains all day long"] * 4
@@ -32,6 +32,15 @@ def test_confidence_comes_from_the_bootstrap_when_asked_for() -> None:
         assert 0 < score.confidence < 50
         assert "bs:50" in score.signature
     assert bleu(HYPOTHESES, REFERENCES, 50).value == bleu(HYPOTHESES, REFERENCES).value
+
+
+def test_a_difference_that_is_the_same_everywhere_is_hardly_chance() -> None:
+    worse = [line.rsplit(" ", 1)[0] for line in HYPOTHESES]
+    mixed = HYPOTHESES[:6] + worse[6:9] + REFERENCES[9:]
+    same, much, some = paired_p_values(HYPOTHESES, [HYPOTHESES, worse, mixed], REFERENCES, 200)
+    assert same == 1
+    assert much < 0.05
+    assert much < some < same
 
 
 def test_moses_tokens_become_plain_text() -> None:

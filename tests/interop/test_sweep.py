@@ -17,6 +17,7 @@ from turia.engine.stream import Stream
 from turia.errors import ConfigError, FormatError, InputError
 from turia.evaluation.inputs import load_streams
 from turia.evaluation.options import Options
+from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import evaluate
 from turia.interop.sweep import OFFLINE_K, Configuration, Job, configurations, plan, translate_all, write_streams
 from turia.interop.sweep_results import Results, curve_names, score_published, sweep
@@ -69,6 +70,7 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
         ({"models": ["a/de-en"], "bounds": ["b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
+        ({"baseline": "w = 0"}, "baseline is set, but resamples is 0"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
         ({"windows": [-1]}, r"windows\[0\] is -1"),
@@ -319,6 +321,30 @@ def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_pa
     data = json.loads((results.folder / "results.json").read_text("utf-8"))
     assert [model["name"] for model in data["models"]] == ["tiny", "bare"]
     assert "bare (`" in (results.folder / "results.md").read_text("utf-8")
+
+
+def test_curves_are_tested_against_a_baseline(toml: Path) -> None:
+    told = 'history = [0, 9]\nresamples = 20\nbaseline = "h = 0"\nwindows = []\n'
+    text = toml.read_text("utf-8").replace("windows = [0, 2]", "")
+    toml.write_text(told + text, encoding="utf-8")
+    results = run(toml)
+    data = json.loads((results.folder / "results.json").read_text("utf-8"))
+    tested = {(row["curve"], row["k"]): row.get("BLEU_p") for row in data["results"]}
+    assert tested[("h = 0", 1)] is tested[("h = 0", 3)] is tested[("whole sentences, h = 9", None)] is None
+    references = (results.folder / "toy-set/000.reference").read_text("utf-8").splitlines()
+    reports = {(row.curve, row.k): row.report for row in results.rows if not row.offline}
+    assert len(references) == len(reports[("h = 0", 1)].hypotheses)
+    for k in (1, 3):
+        base, other = reports[("h = 0", k)], reports[("h = 9", k)]
+        assert paired_p_values(base.hypotheses, [other.hypotheses], references, 20) == [tested[("h = 9", k)]]
+    assert "(p = " in (results.folder / "results.md").read_text("utf-8")
+
+
+def test_a_baseline_that_is_no_curve_is_refused_before_any_work(toml: Path) -> None:
+    toml.write_text('resamples = 20\nbaseline = "h = 0"\n' + toml.read_text("utf-8"), encoding="utf-8")
+    with pytest.raises(InputError, match="expected one of the curves: w = 0; w = 2; oracle segments"):
+        run(toml)
+    assert not (toml.parent / "out/toy-set/tiny").exists()
 
 
 def test_the_command_prints_a_table(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.significance import PairedTest, Result
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,23 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 
 def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
     """Corpus chrF2; `resamples` above 1 asks for a confidence interval."""
     return _score(CHRF(), "chrF", hypotheses, references, resamples)
+
+
+def paired_p_values(
+    baseline: Sequence[str], others: Sequence[Sequence[str]], references: Sequence[str], resamples: int
+) -> list[float]:
+    """How likely each difference in BLEU from the baseline would be by chance: sacrebleu's paired bootstrap."""
+    named: list[tuple[str, Sequence[str]]] = [
+        (str(number), list(hypotheses)) for number, hypotheses in enumerate([baseline, *others])
+    ]
+    test = PairedTest(named, {"BLEU": BLEU()}, [list(references)], test_type="bs", n_samples=resamples)
+    _, results = test()
+    p_values = [result.p_value for result in results["BLEU"][1:] if isinstance(result, Result)]
+    return [
+        # Of a system and itself sacrebleu says that the difference of 0 is hardly chance.
+        1.0 if list(own) == list(baseline) or p_value is None else float(p_value)
+        for own, p_value in zip(others, p_values, strict=True)
+    ]
 
 
 def _score(

@@ -52,6 +52,8 @@ class Report:
     signature: str
     others: dict[Convention, dict[str, float]] = field(default_factory=dict)
     """Figures of the other conventions."""
+    hypotheses: tuple[str, ...] = ()
+    """What was written for each reference, as plain text."""
     seconds: dict[str, float] = field(default_factory=dict)
     """AL and DAL of the authors, StreamLAAL and LongYAAL in seconds, where all traces have times."""
 
@@ -115,6 +117,7 @@ def evaluate(streams: Sequence[StreamLog], options: Options) -> Report:
         empty=sum(length == 0 for own in lengths for length in own),
         signature=_signature(streams, options),
         others=_other_conventions(streams, lengths, options),
+        hypotheses=tuple(hypotheses),
         seconds=_in_seconds(streams, lengths, options),
     )
 

@@ -24,9 +24,10 @@ from rich.table import Table
 from turia import __version__
 from turia.config import Published, SweepRecipe, file_name
 from turia.corpus.processes import in_processes
-from turia.errors import FormatError
+from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import load_streams, read_lines
 from turia.evaluation.options import Options
+from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import words_of_tokens
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
@@ -56,6 +57,8 @@ class Row:
     offline: bool = False
     details: dict[str, Any] = field(default_factory=dict)
     """What else is known of the run, for results.json."""
+    p_value: float | None = None
+    """How likely its difference in BLEU from the baseline would be by chance; None for the baseline itself."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -68,6 +71,7 @@ class Row:
             **self.report.as_json(),
             "words": self.words,
             "reference_words": self.reference_words,
+            **({} if self.p_value is None else {"BLEU_p": self.p_value}),
             **self.details,
         }
 
@@ -77,7 +81,7 @@ class Row:
         return [
             self.curve,
             "all" if self.offline else str(self.k),
-            f"{report.bleu.value:.1f}" + _interval(report.bleu.confidence),
+            f"{report.bleu.value:.1f}" + _interval(report.bleu.confidence) + _chance(self.p_value),
             f"{report.chrf.value:.1f}" + _interval(report.chrf.confidence),
             f"{report.ap:.2f}",
             f"{report.al:.1f}",
@@ -92,6 +96,10 @@ COLUMNS = ("curve", "k", "BLEU", "chrF", "AP", "AL", "DAL", "length", "empty")
 
 def _interval(confidence: float | None) -> str:
     return "" if confidence is None else f" ± {confidence:.1f}"
+
+
+def _chance(p_value: float | None) -> str:
+    return "" if p_value is None else f" (p = {p_value:.3f})"
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,8 @@ def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Re
     for test in recipe.test:
         if test.published is not None:
             published_runs(test.published)  # what is missing shall be known before hours of translating
+    if recipe.baseline:
+        check_baseline(planned, recipe.baseline)
     if fresh:
         for run in planned.runs:
             shutil.rmtree(run.folder, ignore_errors=True)
@@ -132,21 +142,53 @@ class _ScoreTask:
 def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
     """The rows of all runs, and of what others have published."""
     options = Options(recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language)
-    names = curve_names([run.configuration for run in planned.runs if run.model not in planned.bounds])
-    many = len(planned.models) > 1
-
-    def curve(run: Run) -> str:
-        if run.model in planned.bounds:
-            return run.model.name
-        return (f"{run.model.name}, " if many else "") + names[run.configuration]
-
-    tasks = [_ScoreTask(run, curve(run), options) for run in planned.runs]
+    curves = curves_of(planned)
+    tasks = [_ScoreTask(run, curve, options) for run, curve in zip(planned.runs, curves, strict=True)]
     rows = list(in_processes(_score_run, tasks, min(processes, len(tasks))))
     languages = (planned.models[0].source_language, planned.models[0].target_language)
     for test in recipe.test:
         if test.published is not None:
             rows += score_published(test.name, test.published, recipe, languages, processes)
-    return rows
+    return tested(rows, planned, recipe) if recipe.baseline else rows
+
+
+def curves_of(planned: Plan) -> list[str]:
+    """The curve of each run; bounds have their model's name."""
+    names = curve_names([run.configuration for run in planned.runs if run.model not in planned.bounds])
+    many = len(planned.models) > 1
+    return [
+        run.model.name
+        if run.model in planned.bounds
+        else (f"{run.model.name}, " if many else "") + names[run.configuration]
+        for run in planned.runs
+    ]
+
+
+def check_baseline(planned: Plan, baseline: str) -> None:
+    curves = dict.fromkeys(
+        curve for run, curve in zip(planned.runs, curves_of(planned), strict=True) if not run.configuration.offline
+    )
+    if baseline not in curves:
+        raise InputError(f"baseline is {baseline!r}, expected one of the curves: {'; '.join(curves)}")
+
+
+def tested(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe) -> list[Row]:
+    """The rows, those of our other curves with their p-value against the baseline at the same k."""
+    references = {test.name: [line for path in test.references for line in read_lines(path)] for test in planned.tests}
+    done = list(rows)
+    for place, base in enumerate(rows):
+        if base.curve != recipe.baseline or base.offline:
+            continue
+        others = [
+            number
+            for number, row in enumerate(rows)
+            if (row.test, row.k) == (base.test, base.k) and row.ours and not row.offline and number != place
+        ]
+        hypotheses = [rows[number].report.hypotheses for number in others]
+        values = paired_p_values(base.report.hypotheses, hypotheses, references[base.test], recipe.resamples)
+        for number, value in zip(others, values, strict=True):
+            done[number] = replace(rows[number], p_value=value)
+    return done
 
 
 def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
