@@ -97,8 +97,7 @@ class Trainer:
         self.progress = Progress()
         self._restore()
         module = SummedLoss(self.model, self.training.label_smoothing)
-        # The only buffer is the table of positions, the same everywhere.
-        together = DistributedDataParallel(module, broadcast_buffers=False) if peers.world > 1 else module
+        together = DistributedDataParallel(module) if peers.world > 1 else module
         self.loss: torch.nn.Module = together
         self._batches: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
         self._following = self.progress.pool
