@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,30 @@ def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path
     assert "weights of step-00000001;" in card
     assert "trained for k from 1 to 6" in card
     assert str(tmp_path) not in card
+
+
+def test_the_card_names_what_was_learned_from_before(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    """A second run learns from another corpus, a third starts from it when the first is gone."""
+    folder = run[0]
+    recipe = RunFolder(folder).recipe()
+    (corpus,) = recipe.data.train
+    prepared = tmp_path / "prepared"
+    prepared.mkdir()
+    for number, start in ((2, folder), (3, tmp_path / "run2")):
+        own = replace(corpus, source=tmp_path / f"more/part{number}", licence=None)
+        training = replace(recipe.training, start_from=start)
+        then = replace(recipe, data=replace(recipe.data, train=(own,), folder=prepared), training=training)
+        later = RunFolder(tmp_path / f"run{number}")
+        later.checkpoints.mkdir(parents=True)
+        later.begin(then, 1.1)
+        shutil.move(start, tmp_path / f"gone{number}")
+        later.begin(then, 1.1)  # as when it is resumed
+    assert later.corpora() == {"toy/train.source": "Apache-2.0", "more/part2": None, "more/part3": None}
+    shutil.copytree(tmp_path / "gone2/checkpoints/step-00000001", later.checkpoint(1))
+    subwords().save(later.path / "subwords.model")
+    assert main(["export", str(later.path), str(tmp_path / "model")]) == 0
+    card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
+    assert "- toy/train.source: Apache-2.0\n- more/part2: licence to be named\n- more/part3: licence" in card
 
 
 def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:

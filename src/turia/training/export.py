@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from turia import __version__
-from turia.config import Corpus, Recipe
+from turia.config import Recipe
 from turia.errors import InputError, ModelError
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
@@ -49,7 +49,7 @@ def export_run(
     )
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
-    card = _card(config, recipe, [checkpoint.name for checkpoint in checkpoints], scores)
+    card = _card(config, recipe, trained.corpora(), [checkpoint.name for checkpoint in checkpoints], scores)
     write_folder(folder, config, _weights(model), card, run, _segmenter_files(config, segmenter))
     return config
 
@@ -94,9 +94,11 @@ def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
     return [f"{name} {value:.2f}" for name, value in figures if name == "dev_loss" or name.startswith("bleu")]
 
 
-def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: list[str]) -> str:
+def _card(
+    config: ModelConfig, recipe: Recipe, corpora: dict[str, str | None], checkpoints: list[str], scores: list[str]
+) -> str:
     """README.md: front matter that `turia models` reads, and sections for people to fill."""
-    licences = {_corpus_name(corpus): corpus.licence or "licence to be named" for corpus in recipe.data.train}
+    licences = {name: licence or "licence to be named" for name, licence in corpora.items()}
     shape = config.shape
     ks = "1 to the length of a sentence" if config.trained_k is None else "{} to {}".format(*config.trained_k)
     lines = [
@@ -132,10 +134,3 @@ def _card(config: ModelConfig, recipe: Recipe, checkpoints: list[str], scores: l
         "",
     ]
     return "\n".join(lines)
-
-
-def _corpus_name(corpus: Corpus) -> str:
-    """The last two parts of a corpus's path: its name, not where it lies on somebody's disk."""
-    path = corpus.path or corpus.source
-    assert path is not None
-    return "/".join(path.parts[-2:])

@@ -1,7 +1,7 @@
 """A run folder: what a training run leaves on disk, and how it is found again.
 
 recipe.json            what it was trained with, paths resolved
-data.json              what the prepared data measured: gamma
+data.json              what the prepared data measured: gamma; the corpora of the runs that it started from
 *subwords.model        copied from the prepared data
 metrics.jsonl          one line each log interval and each validation
 curves.png             the same, drawn
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from turia.config import Recipe
+from turia.config import Corpus, Recipe
 from turia.corpus.batches import PoolStart
 from turia.errors import ConfigError, ModelError
 from turia.locking import alone_in
@@ -78,9 +78,25 @@ class RunFolder:
         if self.steps():
             self._check_same_subwords(models)
         replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        replace_durably(self.path / "data.json", json.dumps({"gamma": gamma}).encode())
+        data = {"gamma": gamma, "learned_before": self._learned_before(recipe.training.start_from)}
+        replace_durably(self.path / "data.json", json.dumps(data).encode())
         for name, content in models.items():
             replace_durably(self.path / name, content)
+
+    def corpora(self) -> dict[str, str | None]:
+        """All that the weights have learned from, by name, with the licence of each: here, and before."""
+        own = {_corpus_name(corpus): corpus.licence for corpus in self.recipe().data.train}
+        return {**self._noted_before(), **own}
+
+    def _learned_before(self, start: Path | None) -> dict[str, str | None]:
+        """The corpora of the run that this one starts from; what was noted once stays when that run is gone."""
+        if start is not None and (start / "recipe.json").exists():
+            return RunFolder(start).corpora()
+        return self._noted_before()
+
+    def _noted_before(self) -> dict[str, str | None]:
+        noted = self.path / "data.json"
+        return dict(load_json(noted).get("learned_before", {})) if noted.exists() else {}
 
     def _check_same_model(self, before: Recipe, now: Recipe) -> None:
         for part in ("model", "subwords", "source_language", "target_language"):
@@ -172,3 +188,10 @@ class RunFolder:
     def _logged(self) -> list[str]:
         """The whole lines of the log: whoever was killed while writing has left a part of one."""
         return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def _corpus_name(corpus: Corpus) -> str:
+    """The last two parts of a corpus's path: its name, not where it lies on somebody's disk."""
+    path = corpus.path or corpus.source
+    assert path is not None
+    return "/".join(path.parts[-2:])
