@@ -2,7 +2,7 @@
 
     turia export RUN m-float32 --precision float32
     turia export RUN m-int8
-    python benchmarks/int8.py m-float32 m-int8 --dev deen.dev.tsv.xz [--sentences 400] [--k 4 8] [--history 60]
+    python benchmarks/int8.py m-float32 m-int8 --dev deen.dev.tsv.xz [--sentences N] [--k 4 8] [--history 60]
 
 Each document is a stream through the engine. Rounding now and then turns a choice that was close, and all that follows
 in the sentence and in its history: BLEU moves up and down by that. So the difference comes with a test of chance
@@ -35,8 +35,8 @@ MOST_LOSS = 0.3
 
 
 def dev_documents(path: Path, translator: Translator, sentences: int) -> list[Document]:
-    """The first `sentences` pairs, by documents."""
-    config, left, taken = translator.config, sentences, list[Document]()
+    """The first `sentences` pairs, or all for 0, by documents."""
+    config, left, taken = translator.config, sentences or sys.maxsize, list[Document]()
     for document in read(Corpus(path=path), config.source_language, config.target_language):
         pairs = list(islice(zip(document.source, document.target, strict=True), left))
         left -= len(pairs)
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("exports", nargs=2, help="model folders: float32, then int8")
     parser.add_argument("--dev", type=Path, required=True, help="document, source and target parted by tabs; .xz too")
-    parser.add_argument("--sentences", type=int, default=400)
+    parser.add_argument("--sentences", type=int, default=0, help="the first so many; 0 takes all")
     parser.add_argument("--k", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--history", type=int, nargs="+", default=[60])
     options = parser.parse_args(arguments)

@@ -8,7 +8,7 @@
 
 Words are kept until the server has acknowledged them. When the connection is lost, the client comes back, sends what
 was not acknowledged, and asks for the events that it has not got: none is lost, none comes twice. A server whose store
-has gone back (a power cut, a restored backup) cannot go on where the client is: that is an error.
+has gone back (a restored backup, say) cannot go on where the client is: that is an error.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, P
 
 Encoder = Literal["bidirectional", "unidirectional", "pbe"]
 Anchor = Literal["window", "sentence"]
-Conventions = Literal["turia", "marian"]
 Preset = Literal["tiny", "small", "base", "big"]
+Conventions = Literal["turia", "marian"]
 """Of a Transformer. `marian` (models that `turia import-marian` made, and their offspring): swish in place of ReLU,
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.text.pieces import encode_words
 from turia.config import Corpus, Filters, Windows
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, Pair, adjacent_runs, read_head, read_pairs, write_chunk
 from turia.corpus.documents import Document
@@ -107,7 +108,7 @@ def test_history_words_limit_windows(subwords: Subwords) -> None:
 
 def test_sentences_hold_words_and_pieces(subwords: Subwords) -> None:
     part = encode(subwords, document(0, 1, length=2))
-    ids, word_of_piece = subwords.encode_words(["ja", "nein"])
+    ids, word_of_piece = encode_words(subwords, ["ja", "nein"])
     assert part.source.ids.tolist() == ids * 2
     assert part.source.pieces.tolist() == [word_of_piece.count(0), word_of_piece.count(1)] * 2
     assert part.source.words.tolist() == [2, 2]

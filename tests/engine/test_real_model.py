@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
 
 from tests.delays import stream_delay
+from turia.config import Encoder
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator, packaged_models
 from turia.errors import InputError, ModelError
 from turia.runtime.random_model import made_up_words, write_random_folder
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.trace import Record, SentenceEnd, Write
+from turia.stream.trace import Note, Record, SentenceEnd, Write
 
 LENGTHS = [9, 4, 12, 1, 7]
 WORDS = made_up_words()[: sum(LENGTHS)]
@@ -70,8 +73,23 @@ def test_delays_of_the_models_that_ship(name: str) -> None:
         assert check_delays(records, len(words), k, gamma, window) >= 5
 
 
-@pytest.mark.parametrize("chosen", [{}, {"encoding": "full"}, {"recompute": True}, {"beam": 2}])
-def test_restored_anywhere_it_goes_on_with_the_same_words(translator: Translator, chosen: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("encoder", "chosen"),
+    [
+        ("pbe", {}),
+        ("pbe", {"encoding": "full"}),
+        ("pbe", {"recompute": True}),
+        ("pbe", {"beam": 2}),
+        ("unidirectional", {}),
+        ("bidirectional", {"beam": 2}),
+    ],
+)
+def test_restored_anywhere_it_goes_on_with_the_same_words(
+    translator: Translator, encoder: Encoder, chosen: dict[str, object]
+) -> None:
+    translator = copy(translator)
+    translator.model = replace(translator.model, encoder=encoder)  # a mask, and no other weights
+
     def begin() -> Stream:
         return translator.stream(k=2, segmenter=GivenSegmenter(LENGTHS, 1), **chosen)  # type: ignore[arg-type]
 
@@ -107,6 +125,31 @@ def test_together_streams_get_the_words_that_they_get_alone(translator: Translat
     for records, new in zip(together, run_together([stream.flush_steps() for stream in streams], backend), strict=True):
         records += new
     assert together == alone
+
+
+def test_a_word_that_fills_a_small_model_breaks_nothing(tmp_path: Path) -> None:
+    """128 positions, a history that takes half of them, and a word of more pieces than the other half has."""
+    write_random_folder(tmp_path, "tiny", "int8", vocabulary=500, max_positions=128)
+    translator = Translator.load(tmp_path)
+    stream = translator.stream(k=1, history=60, segmenter=GivenSegmenter([6, 6, 6, 6, 6, 99]))
+    words = [*WORDS[:30], "q" * 150, *WORDS[:3]]
+    records = run(stream, words)
+    assert stream.read == len(words)
+    assert "long-word" in [record.kind for record in records if isinstance(record, Note)]
+    assert len(translator.model.source_subwords.encode_word("q" * 150)) > 63
+
+
+def test_a_model_without_room_is_refused(tmp_path: Path) -> None:
+    write_random_folder(tmp_path, "tiny", "int8", vocabulary=500, max_positions=83)
+    with pytest.raises(ModelError, match="83 positions; a stream needs 84"):
+        Translator.load(tmp_path)
+
+
+def test_arguments_that_make_no_sense_are_refused(translator: Translator) -> None:
+    with pytest.raises(InputError, match="streams is '4', expected a whole number"):
+        Translator.load(translator.folder, streams="4")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="sentence ends come from one of them"):
+        translator.stream(punctuation=True, segmenter=GivenSegmenter([3]))
 
 
 def test_what_was_loaded_for_many_streams_needs_no_file_any_more(tmp_path: Path) -> None:

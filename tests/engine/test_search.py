@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.fakes import WORDS, Echo, Fake, Recording, TargetSeen, current, fake_model, subwords
 from turia.engine.model import Logits
-from turia.engine.search import LONGEST_WORD, REPLACEMENT
-from turia.engine.settings import Encoding, Settings
+from turia.engine.search import REPLACEMENT
+from turia.engine.settings import LONGEST_WORD, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.policy.waitk import Rounding
 from turia.segmenter.online import GivenSegmenter

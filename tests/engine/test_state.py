@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.fakes import Echo, fake_model
+from tests.engine.fakes import Echo, fake_model, subwords
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
@@ -37,7 +37,19 @@ def test_a_whole_state_is_restored() -> None:
     assert restore(state).state() == state
 
 
+def test_a_state_stays_as_it_was_taken() -> None:
+    state = saved()
+    before = deepcopy(state)
+    first, second = restore(state), restore(state)
+    assert first.push("ra") == second.push("ra") != []
+    assert first.flush() == second.flush()
+    assert state == before
+    assert restore(state).state() == before
+
+
 LIMITS = len(saved()["row_limits"])
+LONG = [next(iter(subwords().encode_word("ka")))] * 300
+"""More than half of 512 positions."""
 DAMAGES = [
     *[("row_limits", [limit] * LIMITS) for limit in (99, -1, 0, "a", 1.5, True, 6)],
     ("row_limits", saved()["row_limits"][::-1]),
@@ -60,6 +72,8 @@ DAMAGES = [
     ("source.ids", "abc"),
     ("history.from_start", "no"),
     ("history.pairs", [[{"ids": [SEP_ID], "pieces": [1]}, {"ids": [9], "pieces": [1]}]]),
+    ("history.pairs", [[{"ids": LONG, "pieces": [1] * 300}, {"ids": LONG[:1], "pieces": [1]}]]),
+    ("history.pairs", [[{"ids": LONG[:1], "pieces": [1]}, {"ids": LONG, "pieces": [1] * 300}]]),
     ("history.pairs", [[{"ids": [], "pieces": []}, {"ids": [9], "pieces": [1]}]]),
     ("history.pairs", [[{"ids": [9], "pieces": [1]}, {"ids": [], "pieces": []}]]),
     *[(f"counts.{name}", value) for name in ("read", "written", "sentence", "replaced") for value in (-5, True, 1.0)],

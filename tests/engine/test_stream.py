@@ -149,18 +149,24 @@ def test_any_chunking_gives_the_same_events(speech: tuple[list[str], list[int]],
             {"history": 0},
         ]
     ),
+    encoder=st.sampled_from(["pbe", "unidirectional", "bidirectional"]),
+    anchor=st.sampled_from(["sentence", "window"]),
     data=st.data(),
 )
 def test_a_restored_stream_goes_on_with_the_same_words(
-    speech: tuple[list[str], list[int]], chosen: dict[str, Any], data: st.DataObject
+    speech: tuple[list[str], list[int]], chosen: dict[str, Any], encoder: str, anchor: str, data: st.DataObject
 ) -> None:
     words, lengths = speech
-    expected = run(stream_of(Chaos(), lengths, 1, k=2, **chosen), words)
+
+    def begin() -> Stream:
+        return Stream(fake_model(Chaos(), encoder, anchor), GivenSegmenter(lengths, 1), Settings(**({"k": 2} | chosen)))
+
+    expected = run(begin(), words)
     stop = data.draw(st.integers(0, len(words)))
-    stream = stream_of(Chaos(), lengths, 1, k=2, **chosen)
+    stream = begin()
     before = [record for word in words[:stop] for record in stream.push(word)]
     state = json.loads(json.dumps(stream.state()))
-    restored = Stream.restore(fake_model(Chaos()), GivenSegmenter(lengths, 1), state)
+    restored = Stream.restore(fake_model(Chaos(), encoder, anchor), GivenSegmenter(lengths, 1), state)
     assert before + run(restored, words[stop:]) == expected
 
 
@@ -182,11 +188,23 @@ def test_a_stream_restored_before_its_sentence_is_closed_late(k: int, chosen: di
 
 
 @settings(deadline=None, max_examples=30)
-@given(speeches=st.lists(spoken(), min_size=2, max_size=6))
-def test_streams_run_together_get_the_words_they_get_alone(speeches: list[tuple[list[str], list[int]]]) -> None:
-    alone = [run(stream_of(Chaos(), lengths, k=2), words) for words, lengths in speeches]
+@given(
+    speeches=st.lists(spoken(), min_size=2, max_size=6),
+    beams=st.lists(st.integers(1, 3), min_size=6, max_size=6),
+    encoder=st.sampled_from(["pbe", "unidirectional", "bidirectional"]),
+)
+def test_streams_run_together_get_the_words_they_get_alone(
+    speeches: list[tuple[list[str], list[int]]], beams: list[int], encoder: str
+) -> None:
+    """A beam asks for several steps at once: those of one stream stay together, or are parted, without harm."""
+
+    def begin(backend: Fake, number: int) -> Stream:
+        settings = Settings(k=2, beam=beams[number], lookahead=3)
+        return Stream(fake_model(backend, encoder), GivenSegmenter(speeches[number][1]), settings)
+
+    alone = [run(begin(Chaos(), number), words) for number, (words, _) in enumerate(speeches)]
     backend = Chaos()
-    streams = [stream_of(backend, lengths, k=2) for _, lengths in speeches]
+    streams = [begin(backend, number) for number in range(len(speeches))]
     together: list[list[Record]] = [[] for _ in speeches]
     for turn in range(max(len(words) for words, _ in speeches)):
         active = [i for i, (words, _) in enumerate(speeches) if turn < len(words)]
@@ -639,6 +657,22 @@ def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     records = run(stream, ["kanolemi"] * 100)
     assert any(isinstance(record, Note) and record.kind == "long-sentence" for record in records)
     assert stream.read == 100
+
+
+def test_a_word_longer_than_a_sentence_may_be_is_cut_to_it() -> None:
+    """Half of 64 positions are for the sentence: 31 pieces and a closing symbol."""
+    backend = Recording()
+    stream = Stream(fake_model(backend, max_positions=64), GivenSegmenter([2]), Settings(k=1))
+    records = run(stream, ["x" * 60, "ka"])
+    assert [record.kind for record in records if isinstance(record, Note)][:2] == ["long-word", "long-sentence"]
+    assert max(request.ids.size for request in backend.encoded) <= 33
+    assert not any(isinstance(record, Note) and "after 0 words" in record.detail for record in records)
+
+
+def test_an_empty_word_is_no_word() -> None:
+    stream = stream_of(Echo(), [2], k=1)
+    assert (stream.push(""), stream.push(" \n"), stream.read) == ([], [], 0)
+    assert [record.word for record in run(stream, ["ka", "", "le"]) if isinstance(record, Write)] == ["ka", "le"]
 
 
 @pytest.mark.parametrize(("history", "pairs"), [(0, [0, 0, 0]), (1, [0, 0, 0]), (3, [0, 1, 1]), (4, [0, 1, 2])])

@@ -78,7 +78,7 @@ def test_large_files_go_to_lfs(folder: Path) -> None:
 
 
 def test_a_licence_that_the_hub_does_not_know(folder: Path) -> None:
-    with pytest.raises(InputError, match="licence 'free' is not one that the hub knows"):
+    with pytest.raises(InputError, match="licence 'free' is not one that Turia knows"):
         make_hub_folder(folder, "free")
 
 
@@ -95,7 +95,7 @@ def test_the_command_takes_a_model_folder_too(folder: Path, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--hub", "--license", "foo"], "error: licence 'foo' is not one that the hub knows"),
+        (["--hub", "--license", "foo"], "error: licence 'foo' is not one that Turia knows"),
         (["--hub", "--precision", "int8"], "a model, which is copied as it is; --precision is for a run"),
         (["--hub", "--average", "2"], "a model, which is copied as it is; --average is for a run"),
         (["--hub", "--history", "0"], "a model, which is copied as it is; --history is for a run"),

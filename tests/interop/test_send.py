@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.cues import parse
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
-from turia.interop.subtitles import parse
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import webvtt
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.interop.cues import parse
 from turia.interop.subtitles import (
     LINE,
     LINES,
@@ -23,7 +24,6 @@ from turia.interop.subtitles import (
     escape,
     format_cue,
     header,
-    parse,
     wrap,
 )
 

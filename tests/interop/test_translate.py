@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.engine.fakes import Echo, TargetSeen, fake_model
+from tests.interop.cues import parse
+from turia.cli import main
 from turia.engine.model import Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.errors import FormatError, InputError
+from turia.errors import FormatError, InputError, ResourceError
 from turia.interop.output import OutputFormat
-from turia.interop.subtitles import parse
 from turia.interop.translate import run as run_command
 from turia.interop.translate import translate
+from turia.runtime.random_model import write_random_folder
 from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.times import SpokenWord, sentence_seconds
@@ -165,6 +170,68 @@ def test_negative_times_are_counted_in_a_warning(tmp_path: Path, capsys: pytest.
     out, told = capsys.readouterr()
     assert [cue.start for cue in parse(out)] == [150, 1900]
     assert told == "warning: 1 word came with a time before the beginning; taken for the beginning\n"
+
+
+@pytest.mark.parametrize("fault", ["", "this is no number\n"])
+def test_words_that_did_not_reach_the_model_are_counted_in_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    """However it ends."""
+    feed = tmp_path / "feed"
+    feed.write_text(f"0 100 k\x07a\n100 400 le {'x' * 300}\n{fault}", encoding="utf-8")
+    with pytest.raises(InputError, match="feed:3") if fault else nullcontext():
+        run_command(stream(), feed, "whisper", "text", None)
+    assert capsys.readouterr().err == ("warning: 2 words did not reach the model as given (too long, or not text)\n")
+
+
+def test_a_source_that_breaks_off_finishes_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.RawIOBase):
+        def __init__(self) -> None:
+            self.given = [b"ka le mi ", b"no "]
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any, /) -> int:
+            if not self.given:
+                raise OSError(errno.EIO, "Input/output error")
+            chunk = self.given.pop(0)
+            buffer[: len(chunk)] = chunk
+            return len(chunk)
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Broken())))
+    monkeypatch.setattr("sys.stdout", written := io.StringIO())
+    trace = tmp_path / "trace"
+    with pytest.raises(InputError, match="standard input: cannot be read any further: Input/output error"):
+        run_command(stream(), None, "words", "text", trace)
+    assert written.getvalue() == "ka le mi\nno\n"
+    assert parse_trace(trace.read_text("utf-8").splitlines()).words() == ["ka", "le", "mi", "no"]
+
+
+def test_a_trace_whose_reader_has_gone_is_said() -> None:
+    class Gone(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    out = io.StringIO()
+    with pytest.raises(ResourceError, match="the trace: cannot be written: Broken pipe"):
+        translate(stream(), map(SpokenWord, WORDS), "text", out, Gone())
+    with pytest.raises(BrokenPipeError):
+        translate(stream(), map(SpokenWord, WORDS), "text", Gone())
+
+
+def test_every_option_of_the_command_reaches_the_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_random_folder(tmp_path, "tiny", vocabulary=500)
+    words = tmp_path / "words"
+    words.write_text("Ka le mi. No pu.", encoding="utf-8")
+    options = (
+        "--k 3 --gamma 1.5 --history 7 --beam 2 --rounding ceil --encoding full --window 1 --punctuation --format jsonl"
+    )
+    assert main(["translate", str(words), "--model", str(tmp_path), *options.split()]) == 0
+    header, *records = map(json.loads, capsys.readouterr().out.splitlines())
+    chosen = {"k": 3, "gamma": 1.5, "history": 7, "beam": 2, "rounding": "ceil", "encoding": "full", "window": 1}
+    assert {name: header[name] for name in chosen} == chosen
+    assert [record["reason"] for record in records if record["type"] == "sentence"] == ["punctuation", "end"]
 
 
 def test_without_times_there_are_none() -> None:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from tests.interop.cues import parse
 from tests.server.servers import FakeServer
 from tests.server.test_messages import near_messages
-from turia.interop.subtitles import parse
 
 KEY = "a-key-of-many-letters"
 

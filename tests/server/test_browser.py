@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.interop.cues import parse
 from tests.server.backups import going_back, say_two_words
 from tests.server.servers import FakeServer
-from turia.interop.subtitles import parse
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
@@ -322,6 +322,15 @@ PLAYED = """async () => {
 def test_the_rate_of_a_file_changes_while_it_is_played(page: Page) -> None:
     slow, quick, most = page.evaluate(PLAYED)
     assert (slow, quick, most) == (11, 61, 1)
+
+
+def test_punctuation_is_trusted_where_there_is_some(page: Page) -> None:
+    ask = """async (text) => (await import("/static/sources.js")).isPunctuated(text)"""
+    assert page.evaluate(ask, "Ka le mi. No pu ra!")
+    assert page.evaluate(ask, "ka le „mi.“ " + "no " * 40)
+    assert not page.evaluate(ask, "ka le mi no pu ra")
+    assert not page.evaluate(ask, "ka z.B. le, 3.5 mi: no")
+    assert not page.evaluate(ask, "ka le. " + "no " * 80)
 
 
 def test_what_is_pasted_becomes_words_that_the_server_takes(page: Page, complaints: list[str]) -> None:

@@ -45,10 +45,13 @@ def test_speak_in_javascript(server: FakeServer, tmp_path: Path) -> None:
     if major < 20:
         pytest.skip(f"needs node 22, or 20 with its experimental WebSocket, not {version.strip()}")
     script = tmp_path / "speak.mjs"
-    script.write_text((EXAMPLES / "speak.js").read_text(encoding="utf-8").replace("http://127.0.0.1:8000", server.url))
+    script.write_text((EXAMPLES / "speak.mjs").read_text(encoding="utf-8").replace("http://127.0.0.1:8000", server.url))
     options = ["--experimental-websocket"] if major < 22 else []
     spoken = subprocess.run([node, *options, str(script), "ka le mi."], capture_output=True, text=True, check=True)
     assert spoken.stdout.split() == ["ka", "le", "mi"]
+    silent = subprocess.run([node, *options, str(script)], capture_output=True, text=True, check=False)
+    assert (silent.returncode, silent.stdout) == (2, "")
+    assert "What shall be said?" in silent.stderr
 
 
 def test_a_client_tells_what_is_wrong(server: FakeServer, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from turia.interop.subtitles import parse
+from tests.interop.cues import parse
 from turia.server.transcript import Clock, transcript
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from io import BufferedReader, BytesIO, RawIOBase
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.text.reading import read_words
+from turia.text.reading import LONGEST, make_blocking, read_words
 
 
 class Chunks(RawIOBase):
@@ -53,6 +54,27 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word() -> None:
     chunks = [mark[:1], mark[1:2], mark[2:], b"gu", b"ten " + mark + b"Tag"]
     assert list(read_words(BufferedReader(Chunks(chunks)))) == ["guten", "\ufeffTag"]
     assert list(read_words(BufferedReader(BytesIO(mark[:1])))) == ["\ufffd"]
+
+
+def test_a_word_without_end_fills_no_memory() -> None:
+    """As of /dev/zero: a word is kept up to a bound, and the next one is whole."""
+    chunks = [b"x" * 60_000] * 20 + [b"y z"]
+    long, last = read_words(BufferedReader(Chunks(chunks), buffer_size=1 << 16))
+    assert long == "x" * LONGEST
+    assert last == "z"
+
+
+def test_a_pipe_that_does_not_block_is_not_at_its_end() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    with open(reading, "rb") as file, open(writing, "wb", buffering=0) as pipe:
+        assert file.read1() == b""  # which would be taken for the end
+        make_blocking(file)
+        assert os.get_blocking(reading)
+        pipe.write(b"guten ")
+        assert next(read_words(file)) == "guten"
+    make_blocking(io.StringIO())
+    make_blocking(None)
 
 
 def test_bytes_that_are_not_utf8_are_marked() -> None:

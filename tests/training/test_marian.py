@@ -13,6 +13,7 @@ import pytest
 import sentencepiece
 import torch
 
+from tests.text.pieces import encode_words
 from tests.training.marian_checkpoint import write_checkpoint
 from tests.training.toy import TINY
 from turia.cli import main
@@ -107,7 +108,7 @@ def test_pieces_are_those_of_the_sentencepiece_models(place: Path, run: Path) ->
         for word in words:
             pieces = theirs.encode(word, out_type=str)
             assert list(ours.encode_word(word)) == [FIRST + vocabulary[piece] for piece in pieces]
-        ids, _ = ours.encode_words(words)
+        ids, _ = encode_words(ours, words)
         assert ours.decode_words(ids) == words
         assert ours.space_first
 
@@ -115,7 +116,7 @@ def test_pieces_are_those_of_the_sentencepiece_models(place: Path, run: Path) ->
 def greedy(marian: MarianMTModel, translator: Translator, words: list[str], pieces: int) -> list[int]:
     """The pieces that Marian itself would write, under the engine's rules for words, for a whole sentence."""
     model = translator.model
-    ids, _ = model.source_subwords.encode_words(words)
+    ids, _ = encode_words(model.source_subwords, words)
     source = [piece - FIRST for piece in ids] + [0]
     written: list[int] = []
     start = marian.config.pad_token_id

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.engine.model import Logits, Model, Steps
-from turia.engine.settings import Settings
+from turia.engine.settings import LONGEST_WORD, Settings
 from turia.engine.window import Growing, History
 from turia.model.masks import cross_limit, encoder_reach
 from turia.policy.guards import length_limit
@@ -25,8 +25,6 @@ from turia.text.layout import Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
 from turia.text.symbols import CLOSING_IDS
 
-LONGEST_WORD = 40
-"""Pieces of a word; a longer one is ended by force."""
 PLANNED_A_WORD = 4
 """Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

@@ -14,8 +14,9 @@ MOST_WORDS = 1_000_000
 """More than any speech has; of k and of the history alike."""
 MOST_HYPOTHESES = 64
 """Each keeps decoder states of its own: thousands of them would fill the memory."""
-MOST_AHEAD = 40
-"""Pieces of the longest word: so much room the model has left whenever a word is begun."""
+LONGEST_WORD = 40
+"""Pieces of a target word; a longer one is ended by force. So much room the model has left whenever one is begun, and
+no further may a beam look ahead."""
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,9 @@ class Settings:
             raise ConfigError(f"recompute is {self.recompute!r}, expected True or False")
 
 
-_RANGES = (("k", 1, MOST_WORDS), ("history", 0, MOST_WORDS), ("beam", 1, MOST_HYPOTHESES), ("lookahead", 1, MOST_AHEAD))
+_RANGES = (
+    ("k", 1, MOST_WORDS),
+    ("history", 0, MOST_WORDS),
+    ("beam", 1, MOST_HYPOTHESES),
+    ("lookahead", 1, LONGEST_WORD),
+)

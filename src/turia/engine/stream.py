@@ -1,4 +1,4 @@
-"""The core: source words in, committed target words out (ARCHITECTURE rule 1: no clock, socket, thread or file).
+"""The core: source words in, committed target words out (no clock, socket, thread or file in it).
 
     push(word) → segmenter → visible words → policy → Writer → records (turia.stream.trace)
 
@@ -250,11 +250,12 @@ class Stream:
         given = word[:LONGEST_INPUT]
         normal = normalise_word(given) if self.model.normalises else clean_word(given)
         pieces = self.model.source_subwords.encode_word(normal) if normal else ()
-        if len(word) > LONGEST_INPUT or len(pieces) > MOST_PIECES:
+        most = min(MOST_PIECES, self._own_positions())
+        if len(word) > LONGEST_INPUT or len(pieces) > most:
             self.replaced += 1
             records.append(Note("long-word", self.sentence, "a very long word was cut for the model"))
             # Its end stays, so that it ends as every word does.
-            pieces = (*pieces[: MOST_PIECES - 1], pieces[-1]) if len(pieces) > MOST_PIECES else pieces
+            pieces = (*pieces[: most - 1], pieces[-1]) if len(pieces) > most else pieces
         elif any(map(_is_no_text, word)):
             self.replaced += 1
             records.append(Note("not-text", self.sentence, "control characters were left out"))
@@ -268,8 +269,11 @@ class Stream:
 
     def _fits(self, pieces: tuple[int, ...]) -> bool:
         """Whether the sentence may grow by `pieces` within the model's positions."""
-        own = self.model.max_positions - self.model.max_positions // 2 - 1
-        return len(self._writer.source.ids) + len(pieces) <= own
+        return len(self._writer.source.ids) + len(pieces) <= self._own_positions()
+
+    def _own_positions(self) -> int:
+        """Pieces that a source sentence may have: the half of the positions that history leaves, less a symbol."""
+        return self.model.max_positions - self.model.max_positions // 2 - 1
 
     # --- state ----------------------------------------------------------------------------------------------------
 
@@ -321,7 +325,10 @@ class Stream:
         stream._pending_settings = None if pending is None else _fitting(model, Settings(**pending))
         for name in _COUNTS:
             setattr(stream, name, state["counts"][name])
-        stream.ended, stream._words, stream._muted = state["ended"], state["words"], state["muted"]
+        words = state["words"]
+        # The state stays the caller's. What is no list is left as it is, to be refused.
+        stream._words = list(words) if isinstance(words, list) else words
+        stream.ended, stream._muted = state["ended"], state["muted"]
         stream._history = History.from_json(state["history"])
         stream._writer = Writer(
             model,
@@ -341,6 +348,11 @@ class Stream:
         good = {
             "pieces of the source": all(_can_be(side, source) for side in (*history.source, writer.source)),
             "pieces of the target": all(_can_be(side, target) and 0 not in side.pieces for side in targets),
+            "what the model has room for": (
+                history.positions() <= self.model.max_positions // 2
+                and len(writer.source.ids) <= self._own_positions()
+                and history.positions() + len(writer.target.ids) < self.model.max_positions
+            ),
             "a limit for each piece": writer.has_sound_limits(),
             "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
             "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
@@ -368,8 +380,9 @@ def _fitting(model: Model, settings: Settings) -> Settings:
 
 
 def _is_picture(letter: str) -> bool:
-    """Emoji and the like. A word of nothing else is lost to the model; one of marks alone (`–`, `>>`) was no word."""
-    return unicodedata.category(letter) == "So"
+    """Emoji, ∞ and the like. A word of nothing else is lost to the model; of marks alone (`–`, `>>`) it was none."""
+    category = unicodedata.category(letter)
+    return category == "So" or (category == "Sm" and not letter.isascii())
 
 
 def _is_no_text(letter: str) -> bool:

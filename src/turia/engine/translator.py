@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from turia.engine.model import Model
-from turia.engine.settings import Encoding, Settings
+from turia.engine.settings import LONGEST_WORD, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
@@ -18,6 +18,7 @@ from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 PACKAGED = Path(__file__).parents[1] / "models"
+LEAST_POSITIONS = 2 * (LONGEST_WORD + 2)
 
 
 def packaged_models() -> list[str]:
@@ -55,7 +56,14 @@ class Translator:
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
         """
+        if not is_count(streams):
+            raise InputError(f"streams is {streams!r}, expected a whole number")
         folder = load_folder(find_model(model))
+        if folder.config.shape.max_positions < LEAST_POSITIONS:
+            raise ModelError(
+                f"{folder.path}: {folder.config.shape.max_positions} positions; a stream needs {LEAST_POSITIONS}: half "
+                f"of them for history, and room for a long word in the rest"
+            )
         runtime = Runtime(folder, threads, providers)
         runtime.warm_up(streams)
         config, shape = folder.config, folder.config.shape
@@ -93,7 +101,8 @@ class Translator:
         """A new stream.
 
         `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
-        looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours.
+        looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours,
+        which has a window and a greatest length of its own.
         """
         settings = Settings(
             k=k,
@@ -106,6 +115,8 @@ class Translator:
         )
         if segmenter is None:
             segmenter = self._segmenter(window, punctuation, max_words)
+        elif punctuation:
+            raise InputError("a segmenter was given, and punctuation asked for: sentence ends come from one of them")
         return Stream(self.model, segmenter, settings)
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:

@@ -68,12 +68,12 @@ class History:
     def trim(self, words: int, positions: int) -> None:
         """Keeps the newest pairs that fit into `words` words (METHOD section 3) and `positions` positions a side."""
         start = history_start([side.words for side in self.source], [side.words for side in self.target], words)
-        while start < len(self.source) and self._positions(start) > positions:
+        while start < len(self.source) and self.positions(start) > positions:
             start += 1
         if start:
             self.source, self.target, self.from_start = self.source[start:], self.target[start:], False
 
-    def _positions(self, start: int) -> int:
+    def positions(self, start: int = 0) -> int:
         """Positions of the longer side from pair `start` on, closing symbols and the opening one included."""
         sides = (sum(len(pair.ids) + 1 for pair in side[start:]) for side in (self.source, self.target))
         return 1 + max(sides)

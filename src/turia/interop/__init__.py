@@ -1,1 +1,1 @@
-"""Other people's conventions, one file each."""
+"""Commands that use the engine, and other people's conventions: one file each."""

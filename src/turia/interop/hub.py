@@ -19,7 +19,7 @@ LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "mpl-2.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
     *("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0", "openrail", "unknown", "other"),
 )
-"""Identifiers that the hub knows, of those that a translation model is likely to have."""
+"""Identifiers of the hub, those that a translation model is likely to have; `other` is one of them."""
 LARGE = ("*.onnx", "*.bin", "*.model", "*.weights")
 TAGS = ("translation", "streaming", "simultaneous-translation", "wait-k", "onnx")
 
@@ -30,9 +30,9 @@ def is_model(model: str) -> bool:
 
 
 def check_licence(licence: str) -> None:
-    """Refuses a licence that the hub has no name for."""
+    """Refuses a licence that may be none of the hub's names."""
     if licence not in LICENCES:
-        raise InputError(f"licence {licence!r} is not one that the hub knows; expected one of {', '.join(LICENCES)}")
+        raise InputError(f"licence {licence!r} is not one that Turia knows; expected one of {', '.join(LICENCES)}")
 
 
 def copy_model(model: str, folder: Path) -> None:

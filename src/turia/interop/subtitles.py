@@ -13,7 +13,6 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
-import pysubs2
 from pysubs2.formats.subrip import SubripFormat
 from pysubs2.formats.webvtt import WebVTTFormat
 
@@ -109,8 +108,3 @@ def escape(text: str, kind: Format) -> str:
         .replace("{", "(")
         .replace("}", ")")
     )
-
-
-def parse(text: str) -> list[Cue]:
-    """The cues of a subtitle file, for tests and for reading back."""
-    return [Cue(event.plaintext, event.start, event.end) for event in pysubs2.SSAFile.from_string(text)]

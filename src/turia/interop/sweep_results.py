@@ -387,8 +387,9 @@ def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
 
 
 def signatures(rows: Sequence[Row]) -> list[str]:
-    """What the rows' figures were computed with, each said once; k, w and h are in the table."""
-    found = {re.sub(r"\|(k|w|h):[^|]*", "", row.report.signature): None for row in rows}
+    """What the rows' figures were computed with, each said once; k and w are in the table, several h too."""
+    told = "k|w|h" if any("h = " in row.curve for row in rows) else "k|w"
+    found = {re.sub(rf"\|({told}):[^|]*", "", row.report.signature): None for row in rows}
     scores = {f"{score.name}|{score.signature}": None for row in rows for score in (row.report.bleu, row.report.chrf)}
     return [*found, *scores]
 

@@ -25,7 +25,9 @@ from turia.interop.output import JsonOutput, Output, OutputFormat, output
 from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write
-from turia.text.reading import opened, read_words
+from turia.text.reading import make_blocking, opened, read_words
+
+_OUTPUT = "standard output"
 
 
 def translate(
@@ -43,7 +45,7 @@ def translate(
     the other one goes; that is raised afterwards.
     """
     began = time.monotonic()
-    targets = [_Target("standard output", file, partial(output, kind, file, stream.header()))]
+    targets = [_Target(_OUTPUT, file, partial(output, kind, file, stream.header()))]
     if trace is not None:
         name = getattr(trace, "name", "the trace")
         targets.append(_Target(name, trace, partial(JsonOutput, trace, stream.header())))
@@ -99,11 +101,10 @@ class _Target:
     def _noting_faults(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError as error:
-            # The reader has gone, which is no fault of the machine: the command line does not complain.
-            self.fault = error
         except OSError as error:
-            self.fault = _unwritable(self._name, error)
+            # Where the reader of the output has gone, the command line does not complain.
+            gone = isinstance(error, BrokenPipeError) and self._name == _OUTPUT
+            self.fault = error if gone else _unwritable(self._name, error)
 
 
 def _unwritable(name: Path | str, error: OSError) -> ResourceError:
@@ -121,25 +122,33 @@ def _name(path: Path | None) -> str:
 
 
 def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
-    # Plain words need no line to be complete.
-    if kind == "words":
-        yield from map(SpokenWord, read_words(file))
-    else:
-        yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
+    try:
+        # Plain words need no line to be complete.
+        if kind == "words":
+            yield from map(SpokenWord, read_words(file))
+        else:
+            yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read any further: {error.strerror}") from error
 
 
 def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> int:
     """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
     times = SpokenTimes()
+    make_blocking(sys.stdout)
     with ExitStack() as stack:
+        # Also where it ends by an error.
+        stack.callback(_warn_of_losses, stream, times)
         # First: a source that is not there must not cost an older trace.
         read = stack.enter_context(opened(source))
         written = None if trace is None else stack.enter_context(_new_trace(trace, read))
         words = _words(read, feed, _name(source))
-        signal = translate(stream, words, kind, sys.stdout, written, times)
+        return translate(stream, words, kind, sys.stdout, written, times)
+
+
+def _warn_of_losses(stream: Stream, times: SpokenTimes) -> None:
     _warn(stream.replaced, "did not reach the model as given (too long, or not text)")
     _warn(times.before_beginning, "came with a time before the beginning; taken for the beginning")
-    return signal
 
 
 @contextmanager

@@ -32,10 +32,11 @@ def write_random_folder(
     precision: Precision = "int8",
     languages: tuple[str, str] = ("xx", "xx"),
     vocabulary: int = VOCABULARY,
+    max_positions: int = Model.max_positions,
 ) -> None:
     """Writes a model folder that loads like any other; `folder` exists and is empty. It has no segmenter."""
     subwords = _subwords(vocabulary)
-    shape = shape_of(Model(preset=preset), len(subwords), len(subwords), joint=True)
+    shape = shape_of(Model(preset=preset, max_positions=max_positions), len(subwords), len(subwords), joint=True)
     subwords.save(folder / SUBWORDS_FILE)
     save_graphs(shape, graph_tensors(shape, random_weights(shape), precision), precision, folder)
     write_config(ModelConfig(*languages, shape, precision, gamma=1.0, history=60), folder)

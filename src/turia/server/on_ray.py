@@ -76,7 +76,7 @@ class Deployed:
     models: tuple[str, ...] = ()
     """Names or folders, the same on every node; all that came with the package if there are none."""
     streams: int = Limits.streams
-    """Streams of a replica, as measured by benchmarks/server_load.py on one core."""
+    """Streams of a replica; benchmarks/server_load.py measures what one core holds."""
     audience: int = 50
     """Viewers of a stream, in the mean."""
     least: int = 1

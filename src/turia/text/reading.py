@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import codecs
+import os
+import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import cast
+from typing import IO, Any, cast
 
 from turia.errors import InputError
 
 _CHUNK = 1 << 16
+_SPACE = re.compile(r"\s+")
+LONGEST = 1_000_000
+"""Letters of a word. More is not text, and would fill the memory."""
 BYTE_ORDER_MARK = "\ufeff"
 """Some programs begin UTF-8 text with it; it is no part of the first word."""
 
@@ -24,6 +29,7 @@ def opened(path: Path | None) -> Iterator[BufferedReader]:
         # Python's way to say that whoever started it had closed it.
         if sys.stdin is None:
             raise InputError("standard input is closed; give a file, or something to read from")
+        make_blocking(sys.stdin)
         yield cast(BufferedReader, sys.stdin.buffer)
         return
     try:
@@ -35,16 +41,41 @@ def opened(path: Path | None) -> Iterator[BufferedReader]:
 
 
 def read_words(file: BufferedReader) -> Iterator[str]:
-    """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back."""
+    """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back.
+
+    Of a word, `LONGEST` letters are kept.
+    """
+    begun, parts, length = False, list[str](), 0
+    for text in _texts(file):
+        if not begun:
+            text, begun = text.removeprefix(BYTE_ORDER_MARK), True
+        # The first part goes on with the word that is pending, the last one becomes it.
+        for number, part in enumerate(_SPACE.split(text)):
+            if number and parts:
+                yield "".join(parts)
+                parts, length = [], 0
+            if kept := part[: LONGEST - length]:
+                parts.append(kept)
+                length += len(kept)
+    if parts:
+        yield "".join(parts)
+
+
+def _texts(file: BufferedReader) -> Iterator[str]:
+    """What is there each time; none is empty."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    pending, begun = "", False
     # read1 gives what is there and waits only for the first byte.
     while chunk := file.read1(_CHUNK):
-        pending += decoder.decode(chunk)
-        if pending and not begun:
-            pending, begun = pending.removeprefix(BYTE_ORDER_MARK), True
-        words = pending.split()
-        pending = words.pop() if words and not pending[-1].isspace() else ""
-        yield from words
-    pending += decoder.decode(b"", final=True)
-    yield from pending.split()
+        if text := decoder.decode(chunk):
+            yield text
+    if text := decoder.decode(b"", final=True):
+        yield text
+
+
+def make_blocking(file: IO[Any] | None) -> None:
+    """Reading waits for what is to come, and writing until there is room, whatever others have set.
+
+    Whoever shares a pipe or a terminal can leave it non-blocking. Then nothing there yet looks like the end.
+    """
+    with suppress(OSError, ValueError, AttributeError):  # it has no descriptor, or is none at all
+        os.set_blocking(cast(IO[Any], file).fileno(), True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import io
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -105,16 +105,6 @@ class Subwords:
                     self._cache.popitem(last=False)
                 self._cache[word] = ids
         return ids
-
-    def encode_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """The pieces of `words`, and for each piece the index of its word."""
-        ids: list[int] = []
-        word_of_piece: list[int] = []
-        for index, word in enumerate(words):
-            pieces = self.encode_word(word)
-            ids += pieces
-            word_of_piece += [index] * len(pieces)
-        return ids, word_of_piece
 
     def decode_words(self, ids: Iterable[int]) -> list[str]:
         """The words of `ids`, special symbols skipped; an unfinished last word is given as it stands."""

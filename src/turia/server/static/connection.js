@@ -195,7 +195,7 @@ export class Connection {
     }
   }
 
-  // What a speaker's server should have and has not, after a power cut or from a backup: then there is no going on. To
+  // What a speaker's server should have and has not, as from a backup: then there is no going on. To
   // viewers a server may be a little behind.
   lost({ last_input: inputs, last_event: events }) {
     const oldest = this.waiting[0]?.seq ?? this.next;

@@ -2,7 +2,7 @@
 
 import { Captions, languageName } from "./captions.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
-import { Microphone, Player, canListen, typing, wordsOf } from "./sources.js";
+import { Microphone, Player, canListen, isPunctuated, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
@@ -170,7 +170,8 @@ function playText(text) {
     showPlayer(false);
     pause();
   };
-  player = new Player(text, () => Number(find("rate").value), (words) => say(words, true), shown);
+  const punctuated = isPunctuated(text);
+  player = new Player(text, () => Number(find("rate").value), (words) => say(words, punctuated), shown);
   if (player.over) return;
   showPlayer(true);
   player.play();
@@ -185,8 +186,13 @@ function showPlayer(shown) {
 
 async function playSample() {
   const from = find("model").value.split("-")[0];
-  const answer = await fetch(`/static/sample.${from}.txt`);
-  playText(await answer.text());
+  try {
+    const answer = await fetch(`/static/sample.${from}.txt`);
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    playText(await answer.text());
+  } catch {
+    showStatus("error", "The server does not answer");
+  }
 }
 
 function listen() {

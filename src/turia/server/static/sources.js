@@ -22,6 +22,14 @@ export function typing(input, say) {
 }
 
 // Plays a text word by word. `rate()` tells the words a minute, `shown(share)` is told how far it is.
+const LONGEST_SENTENCE = 60;
+
+// Whether sentence ends can be left to the text: a mark at the end of a word at least every so many words.
+export function isPunctuated(text) {
+  const marks = text.match(/[.!?…]["'»«“”’)]*(?=\s|$)/g) ?? [];
+  return marks.length * LONGEST_SENTENCE >= wordsOf(text).length;
+}
+
 export class Player {
   constructor(text, rate, say, shown) {
     this.words = wordsOf(text);

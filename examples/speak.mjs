@@ -1,9 +1,13 @@
 // Words to a running `turia serve` and captions back, by the bare protocol (docs/protocol.md).
-// Node 22 or later, or any browser: node examples/speak.js "Guten Tag, meine Damen und Herren."
+// Node 22 or later: node examples/speak.mjs "Guten Tag, meine Damen und Herren."
 // It does not come back after a lost connection; src/turia/server/static/connection.js does.
 
 const url = "http://127.0.0.1:8000";
 const words = process.argv.slice(2).join(" ").split(/\s+/).filter(Boolean);
+if (!words.length) {
+  console.error("What shall be said? node examples/speak.mjs WORDS");
+  process.exit(2);
+}
 
 const answer = await fetch(`${url}/api/sessions`, {
   method: "POST",
