@@ -22,7 +22,8 @@ class FakeTranslator:
     """Has what a server needs of a Translator."""
 
     def __init__(self, name: str, backend: Fake) -> None:
-        self.model = replace(fake_model(backend), name=name)
+        source, _, target = name.rpartition("-")
+        self.model = replace(fake_model(backend), name=name, languages=(source, target))
 
     def stream(self, *, k: int, punctuation: bool) -> Stream:
         return Stream(self.model, PunctuationSegmenter("de", window=0), Settings(k=k, history=10))

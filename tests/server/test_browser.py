@@ -329,7 +329,7 @@ def test_punctuation_is_trusted_where_there_is_some(page: Page) -> None:
     assert page.evaluate(ask, "Ka le mi. No pu ra!")
     assert page.evaluate(ask, "ka le „mi.“ " + "no " * 40)
     assert not page.evaluate(ask, "ka le mi no pu ra")
-    assert not page.evaluate(ask, "ka z.B. le, 3.5 mi: no")
+    assert not page.evaluate(ask, "ka 3.5 le, mi: no")
     assert not page.evaluate(ask, "ka le. " + "no " * 80)
 
 

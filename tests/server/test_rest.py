@@ -195,6 +195,10 @@ def test_a_request_that_has_lost_the_word_says_nothing_more(
 
 
 def test_which_model() -> None:
-    assert choose_model(["de-en", "en-de"], "auto", "de") == "en-de"
+    both = {"de-en": ("de", "en"), "en-de": ("en", "de")}
+    assert choose_model(both, "auto", "de") == "en-de"
+    assert choose_model({**both, "pt-BR-en": ("pt-BR", "en")}, "pt-BR", "en") == "pt-BR-en"
+    with pytest.raises(RestError, match="not here"):
+        choose_model({"pt-BR-en": ("pt-BR", "en")}, "pt", "BR-en")
     with pytest.raises(RestError, match="say the source's"):
-        choose_model(["de-en", "fr-en"], "auto", "en")
+        choose_model({**both, "fr-en": ("fr", "en")}, "auto", "en")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.fakes import WORDS
-from tests.server.fakes import chaotic_translators, fake_translators
+from tests.engine.fakes import WORDS, Echo
+from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.model import run_steps
 from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words
 from turia.server.session import Input, Session, Word, inputs_of
@@ -47,8 +47,14 @@ def test_source_words_come_before_what_they_cause() -> None:
 
 def test_the_first_event_tells_the_settings() -> None:
     _, first = Session.begin(fake_translators(), "de-en", 3, True)
-    expected = {"type": "settings", "model": "de-en", "k": 3, "gamma": 1.0, "ms": 0.0}
+    expected = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 3, "gamma": 1.0, "ms": 0.0}
     assert json.loads(first).items() >= expected.items()
+
+
+def test_a_language_may_have_a_hyphen() -> None:
+    translators = {"pt-BR-en": FakeTranslator("pt-BR-en", Echo())}
+    _, first = Session.begin(translators, "pt-BR-en", 3, True)
+    assert json.loads(first).items() >= {"model": "pt-BR-en", "source": "pt-BR", "target": "en"}.items()
 
 
 def test_an_unknown_model_is_refused() -> None:

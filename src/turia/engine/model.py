@@ -48,6 +48,8 @@ class Model:
     """Whether a window of the source begins with a symbol."""
     normalises: bool = True
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
+    languages: tuple[str, str] = ("", "")
+    """Codes of source and target. Not to be read out of the name: `pt-BR-en` has one hyphen too many."""
 
     @cached_property
     def forbidden(self) -> Forbidden:

@@ -67,9 +67,9 @@ class Translator:
         runtime = Runtime(folder, threads, providers)
         runtime.warm_up(streams)
         config, shape = folder.config, folder.config.shape
-        name = f"{config.source_language}-{config.target_language}"
+        languages = (config.source_language, config.target_language)
         loaded = Model(
-            name,
+            "-".join(languages),
             runtime,
             folder.source_subwords,
             folder.target_subwords,
@@ -80,6 +80,7 @@ class Translator:
             max_positions=shape.max_positions,
             source_opening=not shape.marian,
             normalises=config.normalisation != AS_GIVEN,
+            languages=languages,
         )
         return cls(folder, loaded)
 

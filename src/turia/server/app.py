@@ -237,7 +237,7 @@ def _add_sessions(app: FastAPI) -> None:
     async def info(request: Request) -> Info:
         models = []
         for name, translator in _hub(request).translators.items():
-            source, _, target = name.partition("-")
+            source, target = translator.model.languages
             model = ModelInfo(name=name, source=source, target=target, segmenter=finds_sentences(translator))
             models.append(model)
         return Info(

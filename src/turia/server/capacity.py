@@ -35,7 +35,7 @@ def measured_streams(
 
 def seconds_a_word(translator: Translating, seconds: float, clock: Clock) -> float:
     """What a source word costs when `TOGETHER` streams share batches, with some history behind them."""
-    words = _sample(translator.model.name.partition("-")[0])
+    words = _sample(translator.model.languages[0])
     streams = [_stream(translator) for _ in range(TOGETHER)]
     rounds: list[float] = []
     while sum(rounds) < seconds:

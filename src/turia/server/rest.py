@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -93,7 +93,7 @@ def add_rest(app: FastAPI) -> None:
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
-        pairs = [name.partition("-")[::2] for name in request.app.state.hub.translators]
+        pairs = list(_languages(request.app.state.hub).values())
         codes = dict.fromkeys(code for pair in pairs for code in pair)
         targets = {code: [target for source, target in pairs if source == code] for code in codes}
         return [{"code": code, "name": NAMES.get(code, code), "targets": targets[code]} for code in codes]
@@ -117,7 +117,7 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
         raise RestError(403, "an API key is needed: send it as api_key")
     if hub.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
-    model = choose_model(list(hub.translators), asked.source, asked.target)
+    model = choose_model(_languages(hub), asked.source, asked.target)
     name = asked.session if isinstance(asked.session, str) else None
     translations = []
     if asked.session:
@@ -210,11 +210,14 @@ class Talk:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def choose_model(models: Sequence[str], source: str, target: str) -> str:
+def _languages(hub: Hub) -> dict[str, tuple[str, str]]:
+    """Source and target of each model."""
+    return {name: translator.model.languages for name, translator in hub.translators.items()}
+
+
+def choose_model(models: Mapping[str, tuple[str, str]], source: str, target: str) -> str:
     """The model for a pair; `auto` is whatever is translated into the target, if that is one language."""
-    fitting = [name for name in models if name.partition("-")[2] == target]
-    if source != "auto":
-        fitting = [name for name in fitting if name.partition("-")[0] == source]
+    fitting = [name for name, pair in models.items() if pair[1] == target and source in (pair[0], "auto")]
     if not fitting:
         raise RestError(400, f"this pair of languages is not here; this server has {', '.join(models)}")
     if len(fitting) > 1:

@@ -199,8 +199,9 @@ class Session:
 
     def settings_event(self, ms: float = 0.0) -> str:
         """The settings as they were chosen last."""
-        settings = self.stream.settings
+        settings, (source, target) = self.stream.settings, self.model.languages
         return dumps(
-            {"type": "settings", "model": self.model.name, "k": self.k, "gamma": settings.gamma, "ms": ms}
+            {"type": "settings", "model": self.model.name, "source": source, "target": target, "k": self.k}
+            | {"gamma": settings.gamma, "ms": ms}
             | {"window": self.stream.segmenter.window, "history": settings.history, "punctuation": self.punctuation}
         )

@@ -3,6 +3,12 @@
 
 const PARAGRAPH_WORDS = 80;
 const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
+
+// Without a code, as in events that an older release has stored, it is as for most languages.
+export function direction(code = "") {
+  return RIGHT_TO_LEFT.includes(code.split("-")[0]) ? "rtl" : "ltr";
+}
+
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 
 export function languageName(code) {
@@ -43,7 +49,7 @@ class Pane {
     if (!this.paragraph) {
       this.paragraph = document.createElement("p");
       this.paragraph.lang = this.language;
-      this.paragraph.dir = RIGHT_TO_LEFT.includes(this.language) ? "rtl" : "ltr";
+      this.paragraph.dir = direction(this.language);
       this.text.append(this.paragraph);
     }
     const span = document.createElement("span");
@@ -119,9 +125,8 @@ export class Captions {
     switch (event.type) {
       case "settings": {
         this.gamma = event.gamma;
-        const [from, to] = event.model.split("-");
-        language(this.source, this.titles[0], from, "Spoken");
-        language(this.target, this.titles[1], to ?? "", "Translation");
+        language(this.source, this.titles[0], event.source, "Spoken");
+        language(this.target, this.titles[1], event.target, "Translation");
         break;
       }
       case "source":

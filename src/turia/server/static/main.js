@@ -12,6 +12,8 @@ const SPEECH_WORDS = 20;
 const find = (id) => document.getElementById(id);
 const captions = new Captions(document);
 const segmenting = new Set();
+// The language of each model's source.
+const languages = new Map();
 let connection = null;
 let over = false;
 let beginning = null;
@@ -185,7 +187,7 @@ function showPlayer(shown) {
 }
 
 async function playSample() {
-  const from = find("model").value.split("-")[0];
+  const from = spoken();
   try {
     const answer = await fetch(`/static/sample.${from}.txt`);
     if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -206,11 +208,15 @@ function listen() {
     silence();
     showStatus("error", reason);
   };
-  microphone = new Microphone(find("model").value.split("-")[0], (words) => say(words), pause, stopped);
+  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped);
   find("mic").textContent = "Stop listening";
 }
 
 // --- the page ---------------------------------------------------------------------------------------------------
+
+function spoken() {
+  return languages.get(find("model").value) ?? "";
+}
 
 function showK() {
   const k = Number(find("k").value);
@@ -218,7 +224,7 @@ function showK() {
 }
 
 function showExample() {
-  const [from] = find("model").value.split("-");
+  const from = spoken();
   for (const example of document.querySelectorAll(".example")) example.hidden = example.dataset.from !== from;
   find("sample").hidden = !SAMPLES.includes(from);
 }
@@ -346,6 +352,7 @@ async function setUp() {
     const label = model.target ? `${languageName(model.source)} → ${languageName(model.target)}` : model.name;
     find("model").append(new Option(label, model.name));
     if (model.segmenter) segmenting.add(model.name);
+    languages.set(model.name, model.source);
   }
   showExample();
   const left = JSON.parse(load(KEPT));
