@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.fakes import Echo, fake_model, subwords
+from tests.engine.fakes import Chaos, Echo, fake_model, subwords
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
@@ -45,6 +45,27 @@ def test_a_state_stays_as_it_was_taken() -> None:
     assert first.flush() == second.flush()
     assert state == before
     assert restore(state).state() == before
+
+
+def test_a_long_translation_behind_a_source_of_many_pieces_is_restored() -> None:
+    """The room of the target is what its own history leaves, not what the source's does."""
+    model = fake_model(Chaos(), max_positions=128)
+    long = [subwords().encode_word("ka")[0]] * 50
+    state = Stream(model, GivenSegmenter([60]), Settings(k=1)).state()
+    pair = [{"ids": long, "pieces": [1] * 50}, {"ids": long[:2], "pieces": [1, 1]}]
+    written = {"ids": long[:1] * 84, "pieces": [1] * 84}
+    state |= {
+        "history": {"pairs": [pair], "from_start": True},
+        "source": {"ids": long[:1], "pieces": [1]},
+        "target": written,
+        "row_limits": [53] * 84,
+        "words": ["ka"] * 84,
+    }
+    assert Stream.restore(model, GivenSegmenter([60]), state).state() == state
+    too_long = {"ids": long[:1] * 125, "pieces": [1] * 125}
+    state |= {"target": too_long, "row_limits": [53] * 125, "words": ["ka"] * 125}
+    with pytest.raises(InputError, match="what the model has room for"):
+        Stream.restore(model, GivenSegmenter([60]), state)
 
 
 LIMITS = len(saved()["row_limits"])

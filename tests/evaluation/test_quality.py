@@ -39,6 +39,10 @@ def test_a_difference_that_is_the_same_everywhere_is_hardly_chance() -> None:
     mixed = HYPOTHESES[:6] + worse[6:9] + REFERENCES[9:]
     same, much, some = paired_p_values(HYPOTHESES, [HYPOTHESES, worse, mixed], REFERENCES, 200)
     assert same == 1
+    other_words = ["it rains all day tomorrow" if line.startswith("it rains") else line for line in HYPOTHESES]
+    equal = [line.replace("tomorrow", "yesterday") for line in other_words]
+    assert bleu(other_words, REFERENCES).value == bleu(equal, REFERENCES).value
+    assert paired_p_values(other_words, [equal], REFERENCES, 200) == [1]
     assert much < 0.05
     assert much < some < same
 

@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,17 @@ def test_a_segmenter_that_is_not_as_its_model_folder_says_is_refused(
     sums.write_text("\n".join(kept) + "\n", encoding="utf-8")
     assert main(command) != 0
     assert f"{VOCABULARY_FILE}: not in SHA256SUMS, so it cannot be checked" in capsys.readouterr().err
+
+
+def test_a_source_that_breaks_off_gives_out_what_was_read() -> None:
+    def broken() -> Iterator[str]:
+        yield from ("a", "b", "c")
+        raise InputError("standard input: cannot be read any further")
+
+    found = pieces(GivenSegmenter([2, 1], window=1), broken())
+    assert "".join(islice(found, 4)) == "a b\nc\n"
+    with pytest.raises(InputError, match="any further"):
+        next(found)
 
 
 def test_argmax_is_for_a_network() -> None:

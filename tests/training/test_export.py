@@ -91,27 +91,50 @@ def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path
 
 
 def test_the_card_names_what_was_learned_from_before(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
-    """A second run learns from another corpus, a third starts from it when the first is gone."""
-    folder = run[0]
+    """A second run learns from another corpus, a third starts from it; what they started from is lost or changed."""
+    folder, _ = run
     recipe = RunFolder(folder).recipe()
     (corpus,) = recipe.data.train
     prepared = tmp_path / "prepared"
     prepared.mkdir()
-    for number, start in ((2, folder), (3, tmp_path / "run2")):
-        own = replace(corpus, source=tmp_path / f"more/part{number}", licence=None)
+    subwords().save(prepared / "subwords.model")
+
+    def begin(name: str, learned: str, start: Path | None) -> RunFolder:
+        own = replace(corpus, source=tmp_path / "more" / learned, licence=None)
         training = replace(recipe.training, start_from=start)
-        then = replace(recipe, data=replace(recipe.data, train=(own,), folder=prepared), training=training)
-        later = RunFolder(tmp_path / f"run{number}")
-        later.checkpoints.mkdir(parents=True)
-        later.begin(then, 1.1)
-        shutil.move(start, tmp_path / f"gone{number}")
-        later.begin(then, 1.1)  # as when it is resumed
-    assert later.corpora() == {"toy/train.source": "Apache-2.0", "more/part2": None, "more/part3": None}
-    shutil.copytree(tmp_path / "gone2/checkpoints/step-00000001", later.checkpoint(1))
-    subwords().save(later.path / "subwords.model")
-    assert main(["export", str(later.path), str(tmp_path / "model")]) == 0
+        later = RunFolder(tmp_path / name)
+        later.path.mkdir(exist_ok=True)
+        later.begin(replace(recipe, data=replace(recipe.data, train=(own,), folder=prepared), training=training), 1.1)
+        return later
+
+    second = begin("second", "b", folder)
+    assert second.corpora() == {"toy/train.source": "Apache-2.0", "more/b": None}
+    third = begin("third", "c", second.path)
+    shutil.copytree(folder / "checkpoints/step-00000001", third.checkpoint(1))
+    begin("second", "other", None)  # trained anew
+    shutil.rmtree(folder)
+    for corpora in ("c", "d"):  # resumed, then with another corpus
+        third = begin("third", corpora, second.path)
+    assert third.corpora() == {"toy/train.source": "Apache-2.0", "more/b": None, "more/c": None, "more/d": None}
+    assert main(["export", str(third.path), str(tmp_path / "model")]) == 0
     card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
-    assert "- toy/train.source: Apache-2.0\n- more/part2: licence to be named\n- more/part3: licence" in card
+    assert "- toy/train.source: Apache-2.0\n- more/b: licence to be named\n- more/c: licence" in card
+
+
+def test_a_run_of_an_older_release_is_asked_what_it_started_from(
+    run: tuple[Path, list[Transformer]], tmp_path: Path
+) -> None:
+    folder, _ = run  # its data.json has only gamma
+    recipe = RunFolder(folder).recipe()
+    (corpus,) = recipe.data.train
+    own = replace(corpus, source=tmp_path / "more/b")
+    later = RunFolder(tmp_path / "later")
+    later.path.mkdir()
+    training = replace(recipe.training, start_from=folder)
+    then = replace(recipe, data=replace(recipe.data, train=(own,)), training=training)
+    (later.path / "recipe.json").write_text(json.dumps(to_dict(then)), encoding="utf-8")
+    (later.path / "data.json").write_text(json.dumps({"gamma": 1.07}), encoding="utf-8")
+    assert list(later.corpora()) == ["toy/train.source", "more/b"]
 
 
 def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:

@@ -71,6 +71,10 @@ class Writer:
         """Whether another word fits into the model's positions."""
         return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
 
+    def fits(self) -> bool:
+        """Whether what is written has its place in the model's positions, as it has whenever there was room for it."""
+        return len(self._prefix) + len(self.target.ids) < self.model.max_positions
+
     def has_sound_limits(self) -> bool:
         """Whether each written piece has a limit that the source had when some word of it had been read."""
         limits = self.row_limits

@@ -17,6 +17,8 @@ MOST_HYPOTHESES = 64
 LONGEST_WORD = 40
 """Pieces of a target word; a longer one is ended by force. So much room the model has left whenever one is begun, and
 no further may a beam look ahead."""
+LEAST_POSITIONS = 2 * (LONGEST_WORD + 2)
+"""Of a model: half of them may be history."""
 
 
 @dataclass(frozen=True)

@@ -351,7 +351,7 @@ class Stream:
             "what the model has room for": (
                 history.positions() <= self.model.max_positions // 2
                 and len(writer.source.ids) <= self._own_positions()
-                and history.positions() + len(writer.target.ids) < self.model.max_positions
+                and writer.fits()
             ),
             "a limit for each piece": writer.has_sound_limits(),
             "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from turia.engine.model import Model
-from turia.engine.settings import LONGEST_WORD, Encoding, Settings
+from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
@@ -18,7 +18,6 @@ from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 PACKAGED = Path(__file__).parents[1] / "models"
-LEAST_POSITIONS = 2 * (LONGEST_WORD + 2)
 
 
 def packaged_models() -> list[str]:

@@ -49,7 +49,7 @@ def sentence_delays(
 
 
 def stream_ap(delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]) -> list[float]:
-    """AP_n = sum_t g_n(t) / (|x_n| |y_n|) (Eqs. 12-15, AP); 0 for an empty hypothesis."""
+    """AP_n = sum_t g_n(t) / (|x_n| |y_n|) (Eqs. 13-17, AP); 0 for an empty hypothesis."""
     relative = sentence_delays(delays, source_lengths, target_lengths)
     return [
         sum(own) / (source * len(own)) if own else 0.0 for own, source in zip(relative, source_lengths, strict=True)
@@ -57,7 +57,7 @@ def stream_ap(delays: Sequence[float], source_lengths: Sequence[float], target_l
 
 
 def stream_al(delays: Sequence[float], source_lengths: Sequence[float], target_lengths: Sequence[int]) -> list[float]:
-    """AL_n = (1/tau) sum_{t<=tau} (g_n(t) - (t-1)/gamma_n) with gamma_n = |y_n|/|x_n| (Eqs. 12-15, AL).
+    """AL_n = (1/tau) sum_{t<=tau} (g_n(t) - (t-1)/gamma_n) with gamma_n = |y_n|/|x_n| (Eqs. 13-17, AL).
 
     tau is the first word written with the whole source sentence read, or the last word. 0 for an empty hypothesis.
     """
@@ -74,7 +74,7 @@ def stream_dal(
     target_lengths: Sequence[int],
     scale: float = DAL_SCALE,
 ) -> list[float]:
-    """DAL_n = (1/|y_n|) sum_t (g'(t) - A_n - (t-1)/gamma_n) (Eqs. 12-15, DAL).
+    """DAL_n = (1/|y_n|) sum_t (g'(t) - A_n - (t-1)/gamma_n) (Eqs. 13-17, DAL).
 
     g'(t) = max(d_t, g'(t-1) + scale/gamma*) runs over the whole stream in stream coordinates. gamma* is that of the
     sentence before for the first word of a sentence, and the sentence's own for the others. The first word of the

@@ -40,12 +40,9 @@ def paired_p_values(
     ]
     test = PairedTest(named, {"BLEU": BLEU()}, [list(references)], test_type="bs", n_samples=resamples)
     _, results = test()
-    p_values = [result.p_value for result in results["BLEU"][1:] if isinstance(result, Result)]
-    return [
-        # Of a system and itself sacrebleu says that the difference of 0 is hardly chance.
-        1.0 if list(own) == list(baseline) or p_value is None else float(p_value)
-        for own, p_value in zip(others, p_values, strict=True)
-    ]
+    base, *found = (result for result in results["BLEU"] if isinstance(result, Result))
+    # Of a difference of 0, as of a system from itself, sacrebleu says that it is hardly chance.
+    return [1.0 if own.score == base.score or own.p_value is None else float(own.p_value) for own in found]
 
 
 def _score(

@@ -58,7 +58,7 @@ class Row:
     details: dict[str, Any] = field(default_factory=dict)
     """What else is known of the run, for results.json."""
     p_value: float | None = None
-    """How likely its difference in BLEU from the baseline would be by chance; None for the baseline itself."""
+    """How likely its difference in BLEU from the baseline would be by chance; None where that was not tested."""
 
     def as_json(self) -> dict[str, Any]:
         return {

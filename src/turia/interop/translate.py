@@ -25,7 +25,7 @@ from turia.interop.output import JsonOutput, Output, OutputFormat, output
 from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write
-from turia.text.reading import make_blocking, opened, read_words
+from turia.text.reading import broken_off, make_blocking, opened, read_words
 
 _OUTPUT = "standard output"
 
@@ -122,14 +122,12 @@ def _name(path: Path | None) -> str:
 
 
 def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
-    try:
-        # Plain words need no line to be complete.
-        if kind == "words":
-            yield from map(SpokenWord, read_words(file))
-        else:
+    # Plain words need no line to be complete.
+    if kind == "words":
+        yield from map(SpokenWord, read_words(file, name))
+    else:
+        with broken_off(name):
             yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read any further: {error.strerror}") from error
 
 
 def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> int:

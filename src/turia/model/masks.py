@@ -3,8 +3,8 @@
 So a mask is a vector of limits, one for each row, and the three encoders differ in one line. Pure functions of a
 window's layout; numpy only, because inference uses the same ones.
 
-`anchor="sentence"`: k counts the words of each sentence (Eqs. 5 and 8). `anchor="window"`: k counts the pieces of the
-window after its opening symbol, with slope 1 (Eq. 11 and the authors' code).
+`anchor="sentence"`: k counts the words of each sentence (Eqs. 5 and 9). `anchor="window"`: k counts the pieces of the
+window after its opening symbol, with slope 1 (Eq. 12 and the authors' code).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from turia.text.layout import WHOLE, Ints, Rows, Window
 def encoder_reach(window: Window, k: int, encoder: Encoder, anchor: Anchor) -> Ints:
     """[S] columns that each source position may attend to (METHOD section 4's table).
 
-    bidirectional: all that is there; unidirectional: S .. j (Eq. 8); PBE: S .. max(anchor + k - 1, j) (Eqs. 9, 11).
+    bidirectional: all that is there (Eq. 6); unidirectional: S .. j (Eq. 8); PBE: S .. max(anchor + k - 1, j) (Eqs. 9
+    and 12).
     """
     length = len(window.ids)
     itself = np.arange(1, length + 1)

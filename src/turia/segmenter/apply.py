@@ -30,11 +30,13 @@ def choose(model: Path | None, punctuation: str | None, window: int, max_words: 
 def apply(segmenter: Segmenter, path: Path | None, output: TextIO) -> None:
     """Writes the words of a file (None: standard input), one sentence a line, each the moment it is visible.
 
-    A signal ends the stream: what was read comes out all the same, and then `Stopped` is raised.
+    A signal ends the stream, and so does a source that breaks off: what was read comes out all the same, and then
+    `Stopped` or an `InputError` is raised.
     """
     stop = StopRequests()
     with stop.noted(), opened(path) as file:
-        for text in pieces(segmenter, stop.until(read_words(file))):
+        name = "standard input" if path is None else str(path)
+        for text in pieces(segmenter, stop.until(read_words(file, name))):
             output.write(text)
             output.flush()
     if stop.number:
@@ -43,11 +45,16 @@ def apply(segmenter: Segmenter, path: Path | None, output: TextIO) -> None:
 
 def pieces(segmenter: Segmenter, words: Iterable[str]) -> Iterator[str]:
     """Text to be written after each word that was read; all of it together is one sentence a line."""
-    begun = False
-    for word in words:
-        text, begun = _text(segmenter.push(word), begun)
-        yield text
+    begun, fault = False, None
+    try:
+        for word in words:
+            text, begun = _text(segmenter.push(word), begun)
+            yield text
+    except InputError as error:
+        fault = error
     yield _text(segmenter.flush(), begun)[0]
+    if fault is not None:
+        raise fault
 
 
 def _text(visible: Iterable[Visible], begun: bool) -> tuple[str, bool]:

@@ -49,7 +49,8 @@ def seconds_a_word(translator: Translating, seconds: float, clock: Clock) -> flo
 
 
 def _sample(language: str) -> list[str]:
-    path = SAMPLES / f"sample.{language}.txt"
+    """A speech in the language, whatever its region; in German where there is none."""
+    path = SAMPLES / f"sample.{language.partition('-')[0]}.txt"
     return (path if path.exists() else SAMPLES / "sample.de.txt").read_text(encoding="utf-8").split()
 
 

@@ -40,13 +40,13 @@ def opened(path: Path | None) -> Iterator[BufferedReader]:
         yield file
 
 
-def read_words(file: BufferedReader) -> Iterator[str]:
+def read_words(file: BufferedReader, name: str = "standard input") -> Iterator[str]:
     """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back.
 
     Of a word, `LONGEST` letters are kept.
     """
     begun, parts, length = False, list[str](), 0
-    for text in _texts(file):
+    for text in _texts(file, name):
         if not begun:
             text, begun = text.removeprefix(BYTE_ORDER_MARK), True
         # The first part goes on with the word that is pending, the last one becomes it.
@@ -61,15 +61,25 @@ def read_words(file: BufferedReader) -> Iterator[str]:
         yield "".join(parts)
 
 
-def _texts(file: BufferedReader) -> Iterator[str]:
+def _texts(file: BufferedReader, name: str) -> Iterator[str]:
     """What is there each time; none is empty."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    # read1 gives what is there and waits only for the first byte.
-    while chunk := file.read1(_CHUNK):
-        if text := decoder.decode(chunk):
-            yield text
+    with broken_off(name):
+        # read1 gives what is there and waits only for the first byte.
+        while chunk := file.read1(_CHUNK):
+            if text := decoder.decode(chunk):
+                yield text
     if text := decoder.decode(b"", final=True):
         yield text
+
+
+@contextmanager
+def broken_off(name: str) -> Iterator[None]:
+    """A source that cannot be read any further, said for people."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read any further: {error.strerror}") from error
 
 
 def make_blocking(file: IO[Any] | None) -> None:

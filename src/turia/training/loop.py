@@ -24,6 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from turia.config import Recipe
 from turia.corpus.batches import Sampler, assemble
 from turia.corpus.shards import load_subwords
+from turia.engine.settings import LEAST_POSITIONS
 from turia.errors import ConfigError, Stopped
 from turia.model.checkpoint import load_json, load_tensors, load_weights, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
@@ -75,6 +76,10 @@ class Trainer:
             recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma, recipe.model.conventions != "marian"
         )
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
+        if recipe.model.max_positions < LEAST_POSITIONS:
+            raise ConfigError(
+                f"model.max_positions is {recipe.model.max_positions}; a stream needs {LEAST_POSITIONS} or more"
+            )
         torch.manual_seed(recipe.seed)
         source, target = self.subwords
         shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)

@@ -71,6 +71,7 @@ class RunFolder:
 
     def begin(self, recipe: Recipe, gamma: float) -> None:
         """Notes what is trained; a run that is already there must have been trained with a recipe that fits."""
+        before = self._learned_before(recipe)
         known = self.path / "recipe.json"
         if known.exists():
             self._check_same_model(from_dict(Recipe, load_json(known)), recipe)
@@ -78,25 +79,22 @@ class RunFolder:
         if self.steps():
             self._check_same_subwords(models)
         replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        data = {"gamma": gamma, "learned_before": self._learned_before(recipe.training.start_from)}
+        data = {"gamma": gamma, "learned_before": before}
         replace_durably(self.path / "data.json", json.dumps(data).encode())
         for name, content in models.items():
             replace_durably(self.path / name, content)
 
     def corpora(self) -> dict[str, str | None]:
         """All that the weights have learned from, by name, with the licence of each: here, and before."""
-        own = {_corpus_name(corpus): corpus.licence for corpus in self.recipe().data.train}
-        return {**self._noted_before(), **own}
+        recipe, noted = self.recipe(), self.path / "data.json"
+        before = load_json(noted).get("learned_before") if noted.exists() else None
+        if before is None:  # a run of an older release
+            before = _corpora_of(recipe.training.start_from)
+        return {**before, **{_corpus_name(corpus): corpus.licence for corpus in recipe.data.train}}
 
-    def _learned_before(self, start: Path | None) -> dict[str, str | None]:
-        """The corpora of the run that this one starts from; what was noted once stays when that run is gone."""
-        if start is not None and (start / "recipe.json").exists():
-            return RunFolder(start).corpora()
-        return self._noted_before()
-
-    def _noted_before(self) -> dict[str, str | None]:
-        noted = self.path / "data.json"
-        return dict(load_json(noted).get("learned_before", {})) if noted.exists() else {}
+    def _learned_before(self, recipe: Recipe) -> dict[str, str | None]:
+        """What the weights have learned from before `recipe` is followed. What was learned once stays learned."""
+        return self.corpora() if self.steps() else _corpora_of(recipe.training.start_from)
 
     def _check_same_model(self, before: Recipe, now: Recipe) -> None:
         for part in ("model", "subwords", "source_language", "target_language"):
@@ -188,6 +186,10 @@ class RunFolder:
     def _logged(self) -> list[str]:
         """The whole lines of the log: whoever was killed while writing has left a part of one."""
         return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def _corpora_of(run: Path | None) -> dict[str, str | None]:
+    return RunFolder(run).corpora() if run is not None and (run / "recipe.json").exists() else {}
 
 
 def _corpus_name(corpus: Corpus) -> str:

@@ -4,8 +4,13 @@
 const PARAGRAPH_WORDS = 80;
 const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
 
-// Without a code, as in events that an older release has stored, it is as for most languages.
-export function direction(code = "") {
+// Events that an older release has stored say them by the model's name alone.
+export function languagesOf(settings) {
+  const [from = "", to = ""] = settings.model.split("-");
+  return [settings.source ?? from, settings.target ?? to];
+}
+
+export function direction(code) {
   return RIGHT_TO_LEFT.includes(code.split("-")[0]) ? "rtl" : "ltr";
 }
 
@@ -125,8 +130,9 @@ export class Captions {
     switch (event.type) {
       case "settings": {
         this.gamma = event.gamma;
-        language(this.source, this.titles[0], event.source, "Spoken");
-        language(this.target, this.titles[1], event.target, "Translation");
+        const [from, to] = languagesOf(event);
+        language(this.source, this.titles[0], from, "Spoken");
+        language(this.target, this.titles[1], to, "Translation");
         break;
       }
       case "source":

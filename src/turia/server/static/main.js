@@ -187,14 +187,9 @@ function showPlayer(shown) {
 }
 
 async function playSample() {
-  const from = spoken();
-  try {
-    const answer = await fetch(`/static/sample.${from}.txt`);
-    if (!answer.ok) throw new Error(`status ${answer.status}`);
-    playText(await answer.text());
-  } catch {
-    showStatus("error", "The server does not answer");
-  }
+  const answer = await fetch(`/static/sample.${spokenSample()}.txt`).catch(() => null);
+  if (answer?.ok) playText(await answer.text());
+  else showStatus("error", answer ? `The server has no sample: status ${answer.status}` : "The server does not answer");
 }
 
 function listen() {
@@ -218,13 +213,18 @@ function spoken() {
   return languages.get(find("model").value) ?? "";
 }
 
+// Samples and examples are there for a language, whatever its region.
+function spokenSample() {
+  return spoken().split("-")[0];
+}
+
 function showK() {
   const k = Number(find("k").value);
   find("k-shown").textContent = `${k} ${k === 1 ? "word" : "words"}`;
 }
 
 function showExample() {
-  const from = spoken();
+  const from = spokenSample();
   for (const example of document.querySelectorAll(".example")) example.hidden = example.dataset.from !== from;
   find("sample").hidden = !SAMPLES.includes(from);
 }

@@ -1,6 +1,6 @@
 // Two lines of captions on nothing, for OBS. Lines scroll up as they fill; when nobody speaks they go.
 
-import { direction } from "./captions.js";
+import { direction, languagesOf } from "./captions.js";
 import { Connection } from "./connection.js";
 
 const SILENCE_MS = 8000;
@@ -33,8 +33,8 @@ function events(list) {
   const words = list.filter((event) => event.type === "write");
   for (const event of list) {
     if (event.type !== "settings") continue;
-    lines.lang = event.target ?? "";
-    lines.dir = direction(event.target);
+    [, lines.lang] = languagesOf(event);
+    lines.dir = direction(lines.lang);
   }
   for (const event of words.slice(-MOST_WORDS)) add(event.word);
   if (!words.length) return;

@@ -21,7 +21,6 @@ export function typing(input, say) {
   return () => send(true);
 }
 
-// Plays a text word by word. `rate()` tells the words a minute, `shown(share)` is told how far it is.
 const LONGEST_SENTENCE = 60;
 
 // Whether sentence ends can be left to the text: a mark at the end of a word at least every so many words.
@@ -30,6 +29,7 @@ export function isPunctuated(text) {
   return marks.length * LONGEST_SENTENCE >= wordsOf(text).length;
 }
 
+// Plays a text word by word. `rate()` tells the words a minute, `shown(share)` is told how far it is.
 export class Player {
   constructor(text, rate, say, shown) {
     this.words = wordsOf(text);
