@@ -219,7 +219,7 @@ def test_what_was_not_stored_when_a_speaker_came_back_is_taken_again_and_once(re
             while live.inputs < 40:
                 await asyncio.sleep(0.01)
             _, events = here.store.events(live.saved.id, 0, 1000)
-            assert [json.loads(event)["index"] for event in events if '"source"' in event] == list(range(40))
+            assert [json.loads(event)["index"] for event in events if '"type":"source"' in event] == list(range(40))
 
     asyncio.run(come_back())
 
