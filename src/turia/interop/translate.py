@@ -25,7 +25,7 @@ from turia.interop.output import JsonOutput, Output, OutputFormat, output
 from turia.stopping import StopRequests
 from turia.stream.times import SpokenTimes, SpokenWord
 from turia.stream.trace import Record, Write
-from turia.text.reading import broken_off, make_blocking, opened, read_words
+from turia.text.reading import broken_off, make_blocking, opened, read_words, source_name
 
 _OUTPUT = "standard output"
 
@@ -114,11 +114,7 @@ def _unwritable(name: Path | str, error: OSError) -> ResourceError:
 def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
     """Words of a file, or of standard input, as they come."""
     with opened(path) as file:
-        yield from _words(file, kind, _name(path))
-
-
-def _name(path: Path | None) -> str:
-    return "standard input" if path is None else str(path)
+        yield from _words(file, kind, source_name(path))
 
 
 def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
@@ -140,7 +136,7 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
         # First: a source that is not there must not cost an older trace.
         read = stack.enter_context(opened(source))
         written = None if trace is None else stack.enter_context(_new_trace(trace, read))
-        words = _words(read, feed, _name(source))
+        words = _words(read, feed, source_name(source))
         return translate(stream, words, kind, sys.stdout, written, times)
 
 

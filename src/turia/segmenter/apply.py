@@ -11,7 +11,7 @@ from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.online import Segmenter, Visible
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stopping import StopRequests
-from turia.text.reading import opened, read_words
+from turia.text.reading import opened, read_words, source_name
 
 
 def choose(model: Path | None, punctuation: str | None, window: int, max_words: int, argmax: bool = False) -> Segmenter:
@@ -35,8 +35,7 @@ def apply(segmenter: Segmenter, path: Path | None, output: TextIO) -> None:
     """
     stop = StopRequests()
     with stop.noted(), opened(path) as file:
-        name = "standard input" if path is None else str(path)
-        for text in pieces(segmenter, stop.until(read_words(file, name))):
+        for text in pieces(segmenter, stop.until(read_words(file, source_name(path)))):
             output.write(text)
             output.flush()
     if stop.number:

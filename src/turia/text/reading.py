@@ -40,6 +40,11 @@ def opened(path: Path | None) -> Iterator[BufferedReader]:
         yield file
 
 
+def source_name(path: Path | None) -> str:
+    """The source of `opened`, as errors call it."""
+    return "standard input" if path is None else str(path)
+
+
 def read_words(file: BufferedReader, name: str = "standard input") -> Iterator[str]:
     """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back.
 
