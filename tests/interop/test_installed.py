@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from turia.cli import main
-from turia.interop.installed import describe, front_matter
+from turia.interop.installed import describe
 from turia.runtime.folder import CARD_FILE
 
 CARD = """---
@@ -26,22 +26,6 @@ empty:
 
 scores: not this one
 """
-
-
-def test_front_matter() -> None:
-    assert front_matter(CARD) == {
-        "language": ("[de, en]",),
-        "data": ("Europarl v10", "Tatoeba: 2024", 'the "best" ä', "somebody's"),
-        "scores": ("BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)",),
-        "empty": (),
-    }
-
-
-@pytest.mark.parametrize(
-    "card", ["", "# A model\n\nscores: 3\n", "---\nscores: never closed\n", "\n---\nscores: 1\n---\n"]
-)
-def test_a_card_without_front_matter_says_nothing(card: str) -> None:
-    assert front_matter(card) == {}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
-from turia.interop.installed import front_matter
+from turia.interop.card import body, front_matter
 from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 
 LICENCES = (
@@ -78,13 +78,4 @@ def hub_card(card: str, config: ModelConfig, licence: str) -> str:
             lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
         elif value:
             lines += [f"{key}:", *(f"- {json.dumps(item, ensure_ascii=False)}" for item in value)]
-    return "\n".join([*lines, "---", "", _body(card)])
-
-
-def _body(card: str) -> str:
-    """What comes after the front matter."""
-    lines = card.split("\n")
-    if lines[0].strip() != "---" or "---" not in map(str.strip, lines[1:]):
-        return card
-    end = next(number for number, line in enumerate(lines[1:], start=1) if line.strip() == "---")
-    return "\n".join(lines[end + 1 :]).lstrip("\n")
+    return "\n".join([*lines, "---", "", body(card)])

@@ -1,15 +1,12 @@
 """`turia models`: what is installed, read from each model folder's config.json and the front matter of its card.
 
-The card, README.md, begins with lines `key: value` between two lines `---`; a key without a value is followed by lines
-`- item`. Of these `data` and `scores` are shown; whoever writes the card says there what its model was trained on, and
-how good it is with which settings.
+Of that, `data` and `scores` are shown: whoever writes the card says there what its model was trained on, and how good
+it is with which settings.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -19,6 +16,7 @@ from rich import box
 from rich.table import Table
 
 from turia.engine.translator import find_model, packaged_models
+from turia.interop.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.tensors import weight_shapes
 from turia.segmenter.classifier import SETTINGS_FILE, Settings
@@ -72,36 +70,6 @@ def describe(name: str, folder: Path) -> Installed:
         card.get("data", ()),
         card.get("scores", ()),
     )
-
-
-def front_matter(card: str) -> dict[str, tuple[str, ...]]:
-    """What a card says between its first two lines `---`; nothing, if it does not begin with one."""
-    opening, *lines = card.splitlines() or [""]
-    if opening.strip() != "---" or "---" not in map(str.strip, lines):
-        return {}
-    found: dict[str, tuple[str, ...]] = {}
-    key = ""
-    for line in lines:
-        text = line.strip()
-        if text == "---":
-            break
-        if text.startswith("- ") and key:
-            found[key] += (_unquoted(text.removeprefix("- ")),)
-        elif ":" in text and not line.startswith((" ", "#")):
-            key, _, value = text.partition(":")
-            found[key] = (_unquoted(value),) if value.strip() else ()
-    return found
-
-
-def _unquoted(value: str) -> str:
-    value = value.strip()
-    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
-        return value
-    if value[0] == '"':
-        # What `turia export --hub` writes, and most of what YAML allows.
-        with suppress(ValueError):
-            return str(json.loads(value))
-    return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
 
 
 def table(models: Sequence[Installed]) -> Table:

@@ -1,0 +1,49 @@
+"""A model's card, README.md: its front matter, and the text for people after it.
+
+The front matter is lines `key: value` between two lines `---` at the very beginning; a key without a value is followed
+by lines `- item`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from itertools import takewhile
+
+
+def front_matter(card: str) -> dict[str, tuple[str, ...]]:
+    """What a card says in its front matter; nothing, if it has none."""
+    found: dict[str, tuple[str, ...]] = {}
+    key = ""
+    for line in _split(card)[0]:
+        text = line.strip()
+        if text.startswith("- ") and key:
+            found[key] += (_unquoted(text.removeprefix("- ")),)
+        elif ":" in text and not line.startswith((" ", "#")):
+            key, _, value = text.partition(":")
+            found[key] = (_unquoted(value),) if value.strip() else ()
+    return found
+
+
+def body(card: str) -> str:
+    """What comes after the front matter."""
+    return _split(card)[1]
+
+
+def _split(card: str) -> tuple[list[str], str]:
+    opening, *lines = card.split("\n")
+    if opening.strip() != "---" or "---" not in map(str.strip, lines):
+        return [], card
+    matter = list(takewhile(lambda line: line.strip() != "---", lines))
+    return matter, "\n".join(lines[len(matter) + 1 :]).lstrip("\n")
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    if value[0] == '"':
+        # What `turia export --hub` writes, and most of what YAML allows.
+        with suppress(ValueError):
+            return str(json.loads(value))
+    return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]

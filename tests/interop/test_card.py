@@ -1,0 +1,40 @@
+"""What a card says to programs, and what to people."""
+
+from __future__ import annotations
+
+import pytest
+
+from turia.interop.card import body, front_matter
+
+CARD = """---
+language: [de, en]
+data:
+- Europarl v10
+- "Tatoeba: 2024"
+- "the \\"best\\" \\u00e4"
+- 'somebody''s'
+scores: 'BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)'
+empty:
+---
+# A model
+
+scores: not this one
+"""
+
+
+def test_front_matter() -> None:
+    assert front_matter(CARD) == {
+        "language": ("[de, en]",),
+        "data": ("Europarl v10", "Tatoeba: 2024", 'the "best" ä', "somebody's"),
+        "scores": ("BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)",),
+        "empty": (),
+    }
+    assert body(CARD) == "# A model\n\nscores: not this one\n"
+
+
+@pytest.mark.parametrize(
+    "card", ["", "# A model\n\nscores: 3\n", "---\nscores: never closed\n", "\n---\nscores: 1\n---\n"]
+)
+def test_a_card_without_front_matter_says_nothing(card: str) -> None:
+    assert front_matter(card) == {}
+    assert body(card) == card
