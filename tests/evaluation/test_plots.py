@@ -36,7 +36,7 @@ def labels(axes: Axes) -> list[Annotation]:
 def test_bleu_against_latency_shows_every_run_twice() -> None:
     figure = bleu_against_latency(POINTS + AUTHORS, [OFFLINE], compared=["authors"])
     left, right = figure.axes
-    assert (left.get_xlabel(), right.get_xlabel()) == ("AL (source words)", "DAL (source words)")
+    assert (left.get_xlabel(), right.get_xlabel()) == ("AL (source words)", "DAL, s = 0.85 (source words)")
     for axes, latency in ((left, "al"), (right, "dal")):
         curves = {line.get_label(): line for line in axes.get_lines() if len(spots(line)) == len(KS)}
         assert len(curves) == 6

@@ -51,6 +51,15 @@ def test_the_signature_says_what_the_trace_told() -> None:
     assert "|unit:moses|language:de|" in evaluate([SECOND], Options(unit=Unit.MOSES, language="de")).signature
 
 
+def test_the_signature_says_what_is_unusual() -> None:
+    usual = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False}
+    assert evaluate([replace(SECOND, settings=usual)], Options()).signature.endswith(f"|streams:1|turia:{__version__}")
+    unusual = {"segmenter": "given", "encoding": "full", "recompute": True, "beam": 4}
+    assert evaluate([replace(SECOND, settings=unusual)], Options()).signature.endswith(
+        f"|streams:1|segmenter:given|encoding:full|recompute:True|beam:4|turia:{__version__}"
+    )
+
+
 def test_other_conventions_stand_beside_the_papers() -> None:
     plain = evaluate([FIRST, SECOND], Options())
     report = evaluate([FIRST, SECOND], Options(latency=(Convention.ALL,)))

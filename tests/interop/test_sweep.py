@@ -187,7 +187,7 @@ def test_a_sentence_without_source_is_refused(tmp_path: Path) -> None:
 def no_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sweep is plotted, where the plots are looked at: they take longer than all of its translations."""
     if request.node.name != test_a_sweep_scores_its_traces.__name__:
-        monkeypatch.setattr("turia.interop.sweep_results.draw", lambda rows, stem: [])
+        monkeypatch.setattr("turia.interop.sweep_results.draw", lambda rows, stem, dal_scale: [])
 
 
 @pytest.fixture

@@ -62,13 +62,17 @@ class Bound:
 
 
 def bleu_against_latency(
-    points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = (), title: str = ""
+    points: Sequence[Point],
+    bounds: Sequence[Bound] = (),
+    compared: Sequence[str] = (),
+    title: str = "",
+    dal_scale: float = 0.85,
 ) -> Figure:
     """BLEU against AL and against DAL side by side; curves named in `compared` stand back in grey."""
     figure, (left, right) = _figure(2, title)
     lagging: list[tuple[Axes, str, Callable[[Point], float]]] = [
         (left, "AL (source words)", lambda point: point.al),
-        (right, "DAL (source words)", lambda point: point.dal),
+        (right, f"DAL, s = {dal_scale:g} (source words)", lambda point: point.dal),
     ]
     drawn = []
     for axes, label, latency in lagging:

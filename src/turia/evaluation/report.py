@@ -34,6 +34,8 @@ TRACED = {
     "rounding": "rounding",
 }
 """Names in the signature, and the settings of a trace that they come from."""
+USUAL = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False, "beam": 1}
+"""Settings of a trace that are in the signature where they are not these."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,10 @@ def _signature(streams: Sequence[StreamLog], options: Options) -> str:
     for name, key in TRACED.items():
         values = {str(stream.settings[key]) for stream in streams if key in stream.settings}
         if values:
+            parts[name] = ",".join(sorted(values))
+    for name, usual in USUAL.items():
+        values = {str(stream.settings.get(name, usual)) for stream in streams}
+        if values != {str(usual)}:
             parts[name] = ",".join(sorted(values))
     parts["turia"] = __version__
     return "|".join(f"{name}:{value}" for name, value in parts.items())

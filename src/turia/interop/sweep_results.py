@@ -36,6 +36,8 @@ from turia.typed import load_toml
 
 VERSIONED = ("numpy", "onnxruntime", "sacrebleu", "sentencepiece", "rapidfuzz")
 """Packages whose versions could change a figure."""
+VARIED = {"h": "history", "encoding": "encoding", "recompute": "recompute", "beam": "beam"}
+"""Settings that are in a curve's name where the curves differ in them, by their names in signatures."""
 _PUBLISHED_RUN = re.compile(r"w(\d+)_k(\d+)")
 
 
@@ -194,9 +196,7 @@ def tested(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe) -> list[Row]
 def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
     """The curve that each is a point of: its segments, and whatever else is not the same for all."""
     differing = {
-        name
-        for name in ("history", "encoding", "recompute", "beam")
-        if len({getattr(configuration, name) for configuration in chosen}) > 1
+        name for name in VARIED.values() if len({getattr(configuration, name) for configuration in chosen}) > 1
     }
     one_segmentation = len({configuration.window for configuration in chosen}) == 1
 
@@ -342,10 +342,11 @@ def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path:
     write_bytes(recipe.folder / "results.json", text.encode())
     write_bytes(recipe.folder / "results.md", markdown(rows, planned, command).encode())
     for test in planned.tests:
-        draw([row for row in rows if row.test == test.name], recipe.folder / file_name(test.name))
+        own = [row for row in rows if row.test == test.name]
+        draw(own, recipe.folder / file_name(test.name), recipe.dal_scale)
 
 
-def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
+def draw(rows: Sequence[Row], stem: Path, dal_scale: float) -> list[Path]:
     """BLEU against latency and against k, of one test set; what was not hurried is a line."""
     # Here, not above: the processes that score import this module too, and need no matplotlib.
     from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
@@ -361,8 +362,9 @@ def draw(rows: Sequence[Row], stem: Path) -> list[Path]:
     bounds = [Bound(row.curve, row.report.bleu.value, curves.get(row.system, "")) for row in rows if row.offline]
     compared = sorted({row.curve for row in rows if not row.ours})
     title = plot_title(rows)
-    latency = save(bleu_against_latency(points, bounds, compared, title), stem.with_name(f"{stem.name}-latency"))
-    return latency + save(bleu_against_k(points, bounds, compared, title), stem.with_name(f"{stem.name}-k"))
+    latency = bleu_against_latency(points, bounds, compared, title, dal_scale)
+    against_k = bleu_against_k(points, bounds, compared, title)
+    return save(latency, stem.with_name(f"{stem.name}-latency")) + save(against_k, stem.with_name(f"{stem.name}-k"))
 
 
 def plot_title(rows: Sequence[Row]) -> str:
@@ -387,11 +389,15 @@ def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
 
 
 def signatures(rows: Sequence[Row]) -> list[str]:
-    """What the rows' figures were computed with, each said once; k and w are in the table, several h too."""
-    told = "k|w|h" if any("h = " in row.curve for row in rows) else "k|w"
+    """What the rows' figures were computed with, each said once; what a table has a column or a curve for is not."""
+    told = "|".join(["k", "w", "segmenter", *(name for name, value in VARIED.items() if _differs(rows, value))])
     found = {re.sub(rf"\|({told}):[^|]*", "", row.report.signature): None for row in rows}
     scores = {f"{score.name}|{score.signature}": None for row in rows for score in (row.report.bleu, row.report.chrf)}
     return [*found, *scores]
+
+
+def _differs(rows: Sequence[Row], setting: str) -> bool:
+    return len({row.details[setting] for row in rows if setting in row.details}) > 1
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
