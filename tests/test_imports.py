@@ -89,6 +89,7 @@ TRAIN_EXTRA = (
     "turia.corpus.report",
     "turia.runtime.graph",
     "turia.runtime.random_model",
+    "turia.runtime.stored",
 )
 # Runs only where another program is installed, which imports it itself.
 GUESTS = ("turia.interop.simuleval_agent",)

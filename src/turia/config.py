@@ -146,7 +146,7 @@ class Training:
     shift: Natural = 0
     """Single sentences begin up to so many positions further on, as they would behind a history."""
     start_from: Path | None = None
-    """A run whose weights are the start (fine-tuning)."""
+    """A run, or a model folder, whose weights are the start (fine-tuning)."""
     match_pieces: bool = False
     """It may have other subwords: embeddings are taken over by the spelling of pieces."""
     threads: Positive | None = None

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.training.test_resume import quick
+from tests.training.test_resume import assert_same, quick, weights_at
+from turia.cli import main
 from turia.config import Corpus, Training
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import load_subwords
@@ -60,6 +61,30 @@ def test_a_run_of_another_width_cannot_be_matched(tmp_path: Path) -> None:
     wider = replace(there, run=tmp_path / "wider", training=start, model=replace(there.model, width=32))
     with pytest.raises(ModelError, match=r"tensor \w+_embedding\.weight is \(\d+, \d+\), expected \(\d+, 32\)"):
         train(wider, lambda _: None)
+
+
+def test_a_run_starts_from_an_exported_model_and_knows_its_corpora(tmp_path: Path) -> None:
+    there = quick(tmp_path, steps=3)
+    first = RunFolder(train(there, lambda _: None))
+    model = tmp_path / "model"
+    assert main(["export", str(first.path), str(model), "--precision", "float32"]) == 0
+    [corpus] = there.data.train
+    start = replace(there.training, start_from=model, schedule="fixed", learning_rate=1e-9, steps=1)
+    more = replace(
+        there,
+        run=tmp_path / "more",
+        training=start,
+        data=replace(there.data, train=(replace(corpus, source=tmp_path / "other/text"),)),
+        subwords=replace(there.subwords, reuse=model),
+    )
+    told: list[object] = []
+    second = RunFolder(train(more, told.append))
+    assert f"starts from {model}" in told
+    assert_same(weights_at(second.path, 1), weights_at(first.path, 3))
+    assert second.corpora() == {**first.corpora(), "other/text": corpus.licence}
+    (model / "weights.bin").write_bytes(b"others")
+    with pytest.raises(ModelError, match="SHA256SUMS"):
+        train(more, lambda _: None, fresh=True)
 
 
 def _turned(corpus: Corpus) -> Corpus:

@@ -20,7 +20,8 @@ from turia.text.layout import Ints, Rows, Window, closing_symbol, lay_out, targe
 from turia.text.symbols import PAD_ID
 
 POOL_SAMPLES = 16_384
-_LENGTH_NOISE = 0.1
+_LENGTH_NOISE = 0.02
+"""Enough that lengths of one batch are not all alike; each percent more pads as much."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
-from turia.interop.card import body, front_matter
+from turia.runtime.card import body, front_matter
 from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 
 LICENCES = (

@@ -16,7 +16,7 @@ from rich import box
 from rich.table import Table
 
 from turia.engine.translator import find_model, packaged_models
-from turia.interop.card import front_matter
+from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.tensors import weight_shapes
 from turia.segmenter.classifier import SETTINGS_FILE, Settings

@@ -26,7 +26,7 @@ from turia.corpus.batches import Sampler, assemble
 from turia.corpus.shards import load_subwords
 from turia.engine.settings import LEAST_POSITIONS
 from turia.errors import ConfigError, Stopped
-from turia.model.checkpoint import load_json, load_tensors, load_weights, replace_durably, save_checkpoint
+from turia.model.checkpoint import fill_model, load_json, load_tensors, load_weights, replace_durably, save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.stopping import StopRequests
@@ -38,7 +38,7 @@ from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
 from turia.training.run import Progress, RunFolder
 from turia.training.shifts import draw_shifts
-from turia.training.transfer import take_over
+from turia.training.transfer import starting_weights, take_over
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0
@@ -260,7 +260,7 @@ class Trainer:
             if self.peers.leads:
                 self.run.rewind_log(0)
             if self.training.start_from is not None:
-                self.report(self._start_from(RunFolder(self.training.start_from)))
+                self.report(self._start_from(self.training.start_from))
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
@@ -290,22 +290,22 @@ class Trainer:
             return
         if start.resolve() == self.run.path.resolve():
             raise ConfigError(f"training.start_from is the run itself, {start}, which --fresh deletes; name another")
-        self._start_from(RunFolder(start))
+        self._start_from(start)
 
-    def _start_from(self, other: RunFolder) -> str:
-        """Fine-tuning: the weights of another run, whose pieces must be ours, or are matched to ours. Says which."""
-        weights = other.best() or other.newest()
+    def _start_from(self, other: Path) -> str:
+        """Fine-tuning: weights that are there, whose pieces must be ours, or are matched to ours. Says which."""
+        name, weights = starting_weights(other)
         if self.training.match_pieces:
-            share = take_over(self.model, weights, self.subwords, other.path)
-            return f"starts from {weights}, with {share:.0%} of the pieces"
-        for mine, theirs in zip(self.subwords, load_subwords(other.path), strict=True):
+            share = take_over(self.model, weights, self.subwords, other)
+            return f"starts from {name}, with {share:.0%} of the pieces"
+        for mine, theirs in zip(self.subwords, load_subwords(other), strict=True):
             if mine.model != theirs.model:
                 raise ConfigError(
-                    f"{other.path} was trained with other subwords; set subwords.reuse to it and prepare again, "
+                    f"{other} was trained with other subwords; set subwords.reuse to it and prepare again, "
                     "or training.match_pieces"
                 )
-        load_weights(self.model, weights)
-        return f"starts from {weights}"
+        fill_model(self.model, weights, name)
+        return f"starts from {name}"
 
     def _log(self, loss: float, labels: int, seconds: float) -> None:
         share, mean = self.share_done(), loss / labels

@@ -24,6 +24,8 @@ from turia.corpus.batches import PoolStart
 from turia.errors import ConfigError, ModelError
 from turia.locking import alone_in
 from turia.model.checkpoint import load_json, replace_durably
+from turia.runtime.card import card_corpora
+from turia.runtime.folder import CARD_FILE
 from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
@@ -188,8 +190,14 @@ class RunFolder:
         return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
-def _corpora_of(run: Path | None) -> dict[str, str | None]:
-    return RunFolder(run).corpora() if run is not None and (run / "recipe.json").exists() else {}
+def _corpora_of(start: Path | None) -> dict[str, str | None]:
+    """What a run, or a model folder by its card, has learned from."""
+    if start is None:
+        return {}
+    if (start / "recipe.json").exists():
+        return RunFolder(start).corpora()
+    card = start / CARD_FILE
+    return card_corpora(card.read_text(encoding="utf-8")) if card.exists() else {}
 
 
 def _corpus_name(corpus: Corpus) -> str:

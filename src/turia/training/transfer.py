@@ -16,7 +16,10 @@ from turia.corpus.shards import load_subwords
 from turia.errors import ModelError
 from turia.model.checkpoint import WEIGHTS, fill_model, load_tensors
 from turia.model.transformer import Transformer
+from turia.runtime.folder import CONFIG_FILE
+from turia.runtime.stored import read_weights
 from turia.text.subwords import Subwords
+from turia.training.run import RunFolder
 
 TABLES = ("source_embedding.weight", "target_embedding.weight", "logits_bias")
 """What has a row for each piece."""
@@ -33,23 +36,34 @@ def matches(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[int, i
             yield row, found
 
 
-def take_over(model: Transformer, checkpoint: Path, subwords: tuple[Subwords, Subwords], run: Path) -> float:
-    """Fills `model`, which has `subwords`, from a checkpoint of `run`, which has its own; gives the share of target
+def starting_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
+    """The weights to start from: a run's best checkpoint, or a model folder's; and where they were found."""
+    if (folder / CONFIG_FILE).exists():
+        return folder, {name: torch.from_numpy(values.copy()) for name, values in read_weights(folder).items()}
+    run = RunFolder(folder)
+    checkpoint = run.best() or run.newest()
+    return checkpoint, load_tensors(checkpoint / WEIGHTS)
+
+
+def take_over(
+    model: Transformer, weights: dict[str, Tensor], subwords: tuple[Subwords, Subwords], folder: Path
+) -> float:
+    """Fills `model`, which has `subwords`, from the weights of `folder`, which has its own; gives the share of target
     pieces found there. Rows of the others stay as they are."""
-    tensors, fresh = load_tensors(checkpoint / WEIGHTS), model.state_dict()
-    sides = dict(zip(("source", "target"), zip(subwords, load_subwords(run), strict=True), strict=True))
+    tensors, fresh = dict(weights), model.state_dict()
+    sides = dict(zip(("source", "target"), zip(subwords, load_subwords(folder), strict=True), strict=True))
     share = 0.0
     for name in TABLES:
         if name not in fresh or name not in tensors:
             continue
         if tensors[name].shape[1:] != fresh[name].shape[1:]:
             found, wanted = tuple(tensors[name].shape), tuple(fresh[name].shape)
-            raise ModelError(f"{checkpoint}: tensor {name} is {found}, expected {wanted} but for the rows")
+            raise ModelError(f"{folder}: tensor {name} is {found}, expected {wanted} but for the rows")
         mine, theirs = sides["source" if name.startswith("source") else "target"]
         pairs = list(matches(mine.pieces, theirs.pieces))
         tensors[name] = _with_rows(fresh[name], tensors[name], pairs)
         share = len(pairs) / len(mine.pieces)
-    fill_model(model, tensors, checkpoint)
+    fill_model(model, tensors, folder)
     return share
 
 

@@ -25,6 +25,16 @@ def front_matter(card: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def card_corpora(card: str) -> dict[str, str | None]:
+    """The corpora that a card names, each with its licence where a line `- NAME: LICENCE` tells it."""
+    lines = body(card).split("\n")
+    found: dict[str, str | None] = {}
+    for name in front_matter(card).get("data", ()):
+        told = [line.removeprefix(f"- {name}: ").strip() for line in lines if line.startswith(f"- {name}: ")]
+        found[name] = told[0] if told else None
+    return found
+
+
 def body(card: str) -> str:
     """What comes after the front matter."""
     return _split(card)[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turia.interop.card import body, front_matter
+from turia.runtime.card import body, card_corpora, front_matter
 
 CARD = """---
 language: [de, en]
@@ -38,3 +38,9 @@ def test_front_matter() -> None:
 def test_a_card_without_front_matter_says_nothing(card: str) -> None:
     assert front_matter(card) == {}
     assert body(card) == card
+
+
+def test_corpora_of_a_card_with_their_licences() -> None:
+    card = "---\ndata:\n- a/b.tsv\n- c\n---\n# A\n\n- c of other things\n- a/b.tsv: CC BY 2.0: FR\n- d: no corpus\n"
+    assert card_corpora(card) == {"a/b.tsv": "CC BY 2.0: FR", "c": None}
+    assert card_corpora("# no front matter\n") == {}

@@ -1,0 +1,46 @@
+"""The weights of a model folder come back as a checkpoint has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.runtime.models import Norm, random_transformer, tiny_shape, weights_of
+from turia.runtime.stored import checkpoint_weights, read_weights
+from turia.runtime.tensors import graph_tensors, quantise
+
+SHIPPED = Path(__file__).parents[2] / "src/turia/models/de-en"
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_float32_comes_back(norm: Norm, joint: bool) -> None:
+    shape = tiny_shape(norm, joint)
+    weights = weights_of(random_transformer(shape))
+    found = checkpoint_weights(shape, graph_tensors(shape, weights, "float32"))
+    assert found.keys() == weights.keys()
+    for name, values in weights.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-6, err_msg=name)
+
+
+def test_int8_comes_back_to_half_a_step() -> None:
+    shape = tiny_shape()
+    weights = weights_of(random_transformer(shape))
+    found = checkpoint_weights(shape, graph_tensors(shape, weights, "int8"))
+    for name, values in weights.items():
+        if values.ndim < 2:
+            np.testing.assert_allclose(found[name], values, rtol=1e-6, err_msg=name)
+            continue
+        _, step = quantise(values, 1)
+        assert (np.abs(found[name] - values) <= 0.501 * step[:, None] + 1e-7).all(), name
+
+
+def test_a_shipped_model_quantised_again_is_the_same() -> None:
+    """What was rounded once is not rounded once more: exports of what was started from lose nothing."""
+    weights = read_weights(SHIPPED)
+    name = "encoder_layers.0.feed_forward.expand.weight"
+    integers, scale = quantise(weights[name], 1)
+    np.testing.assert_allclose(integers * scale[:, None], weights[name], rtol=1e-5, atol=1e-8)
+    assert np.abs(integers).max() == 63
