@@ -107,6 +107,17 @@ def test_gamma_is_target_words_over_source_words(recipe: Recipe) -> None:
         assert Shards.open(recipe.data.folder / split).meta.gamma == report.gamma
 
 
+def test_gamma_counts_a_corpus_as_often_as_it_is_trained_on(recipe: Recipe) -> None:
+    first, *others = recipe.data.train
+    repeated = replace(recipe, data=replace(recipe.data, train=(replace(first, repeat=3), *others)))
+    report, _ = run(repeated)
+    sizes = [corpus.sizes for corpus in report.corpora if corpus.split == "train"]
+    target = 3 * sizes[0].target_words + sum(size.target_words for size in sizes[1:])
+    source = 3 * sizes[0].source_words + sum(size.source_words for size in sizes[1:])
+    assert report.gamma == round(target / source, 4)
+    assert report.gamma != round(report.train.target_words / report.train.source_words, 4)
+
+
 def test_windows_are_whole_documents_in_order(recipe: Recipe) -> None:
     """Every sentence of the talks lies in one window; talks open and close; the corpus without context has none."""
     run(recipe)

@@ -194,7 +194,7 @@ class _Preparation:
             corpora=corpora,
             train=train,
             dev=dev,
-            gamma=round(train.target_words / train.source_words, 4),
+            gamma=self.gamma(corpora),
             source_vocabulary=len(source),
             target_vocabulary=len(target),
         )
@@ -208,6 +208,13 @@ class _Preparation:
         shutil.rmtree(self.work)
         self.step("join", len(chunks), len(chunks))
         return report
+
+    def gamma(self, corpora: Sequence[CorpusReport]) -> float:
+        """Target words to a source word, a corpus counted as often as it is trained on."""
+        learned = [corpus.sizes for corpus in corpora if corpus.split == "train"]
+        weighed = list(zip(learned, (corpus.repeat for corpus in self.corpora["train"]), strict=True))
+        target = sum(sizes.target_words * repeat for sizes, repeat in weighed)
+        return round(target / sum(sizes.source_words * repeat for sizes, repeat in weighed), 4)
 
     def join_split(self, split: Split, chunks: Sequence[_Chunk], meta: Meta) -> None:
         """`train/` or `dev/` from its parts; a recipe without dev corpora has no `dev/`."""
