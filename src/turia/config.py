@@ -322,7 +322,8 @@ class SweepRecipe:
     """Words of history; empty takes each model's own."""
     encoding: tuple[Literal["incremental", "full"], ...] = ("incremental",)
     recompute: tuple[bool, ...] = (False,)
-    beam: tuple[Positive, ...] = (1,)
+    beam: tuple[Positive, ...] = ()
+    """Hypotheses of the search; empty takes each model's own."""
     gamma: AboveZero | None = None
     """Without it, each model's own."""
     rounding: Literal["floor", "ceil"] = "floor"
@@ -339,7 +340,7 @@ class SweepRecipe:
     """Streams that a process translates together."""
 
     def __post_init__(self) -> None:
-        for name in ("test", "models", "encoding", "recompute", "beam"):
+        for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
         if not (self.offline or (self.k and (self.windows or self.oracle))):

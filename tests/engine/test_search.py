@@ -235,6 +235,23 @@ def test_the_beam_looks_ahead_so_far_and_no_further(beam: int, lookahead: int, w
     assert written(Stream(fake_model(GardenPath()), GivenSegmenter([9]), settings), ["pu"]) == [word]
 
 
+def test_the_first_end_that_looks_best_does_not_end_the_search() -> None:
+    """After "ka" the end is a little likelier than anything else, but what else there is is sure from there on."""
+
+    class Tempting(Fake):
+        def logits(self, state: TargetSeen) -> Logits:
+            path = current([row.piece for row in state.rows])
+            chances = {0: {KA: 0.9, LE: 0.1}, 1: {END_ID: 0.55, MI: 0.45}, 2: {MI: 1.0}, 3: {END_ID: 1.0}}
+            scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+            for piece, chance in chances[min(len(path), 3)].items():
+                scores[piece] = np.log(chance)
+            return scores
+
+    stream = Stream(fake_model(Tempting()), GivenSegmenter([1, 9]), Settings(k=1, beam=2))
+    # ln 0.9 + ln 0.55 are -0.35 a piece, ahead of -0.45 of what goes on; but that has -0.23 in the end.
+    assert written(stream, ["pu"]) == ["ka", "mi", "mi"]
+
+
 def test_a_complete_sentence_is_planned_to_its_end_whatever_the_lookahead() -> None:
     class Short(GardenPath):
         """The path ends after three pieces."""

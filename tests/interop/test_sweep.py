@@ -19,7 +19,16 @@ from turia.evaluation.inputs import load_streams
 from turia.evaluation.options import Options
 from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import evaluate
-from turia.interop.sweep import OFFLINE_K, Configuration, Job, configurations, plan, translate_all, write_streams
+from turia.interop.sweep import (
+    OFFLINE_K,
+    Configuration,
+    Job,
+    SweptModel,
+    configurations,
+    plan,
+    translate_all,
+    write_streams,
+)
 from turia.interop.sweep_results import Results, curve_names, score_published, sweep
 from turia.runtime.random_model import made_up_words
 from turia.segmenter.online import GivenSegmenter
@@ -31,8 +40,12 @@ def recipe(folder: Path, **keys: object) -> SweepRecipe:
     return SweepRecipe(folder, (SweepTest("toy set", Corpus()),), **keys)  # type: ignore[arg-type]
 
 
+def model() -> SweptModel:
+    return SweptModel("toy", Path("toy"), 40, 3, "", "xx", "yy", has_segmenter=True)
+
+
 def test_configurations_are_the_product_with_oracle_and_offline() -> None:
-    found = configurations(recipe(Path("x"), k=(1, 4), windows=(0, 2), history=(0, 60)), model_history=40)
+    found = configurations(recipe(Path("x"), k=(1, 4), windows=(0, 2), history=(0, 60), beam=(1,)), model())
     own = [(one.window, one.k) for one in found if one.history == 60]
     assert own == [(0, 1), (0, 4), (2, 1), (2, 4), (None, 1), (None, 4), (None, OFFLINE_K)]
     assert [one.history for one in found] == [0] * 7 + [60] * 7
@@ -41,14 +54,14 @@ def test_configurations_are_the_product_with_oracle_and_offline() -> None:
     assert found[-1].name() == "oracle-offline-h60"
 
 
-def test_without_history_the_model_s_own_is_taken() -> None:
-    (only,) = configurations(recipe(Path("x"), k=(), windows=()), model_history=40)
-    assert only == Configuration(None, OFFLINE_K, 40)
+def test_without_history_or_beam_the_model_s_own_is_taken() -> None:
+    (only,) = configurations(recipe(Path("x"), k=(), windows=()), model())
+    assert only == Configuration(None, OFFLINE_K, 40, beam=3)
 
 
 def test_every_variant_has_a_folder_of_its_own() -> None:
     found = configurations(
-        recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model_history=60
+        recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model()
     )
     assert len({one.name() for one in found}) == len(found) == 8 * (5 * 6 + 1)
 

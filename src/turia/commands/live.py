@@ -31,8 +31,9 @@ def translate(
     ] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
     beam: Annotated[
-        int, typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the speculative beam; 1 is greedy.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
+    ] = None,
     rounding: Annotated[
         Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
     ] = "floor",

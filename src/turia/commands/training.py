@@ -83,6 +83,7 @@ def export(
     history: Annotated[
         int | None, typer.Option(min=0, help="Words of history that it has by default, in place of the recipe's.")
     ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the search that it has by default; 1 is greedy.")] = 1,
     hub: Annotated[
         bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
     ] = False,
@@ -98,14 +99,14 @@ def export(
         raise InputError("--license is for the card of a folder for the hub; give --hub too")
     check_licence(licence)
     if hub and is_model(str(run)):
-        if needless := typed(context, "precision", "average", "segmenter", "history"):
+        if needless := typed(context, "precision", "average", "segmenter", "history", "beam"):
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
         from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
         from turia.training.export import export_run
 
-        export_run(run, folder, precision, average, segmenter, history)
+        export_run(run, folder, precision, average, segmenter, history, beam)
         if (folder / NEW_CARD_FILE).exists():
             print(f"{folder / CARD_FILE} stays as it was; {NEW_CARD_FILE} has what is new", file=sys.stderr)
     if hub:

@@ -278,20 +278,27 @@ class _BeamSearch:
             grown = sorted((h for parent in alive for h in self._grow(parent, width)), key=lambda h: -h.score)[:width]
             ended += [hypothesis for hypothesis in grown if hypothesis.ended]
             alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
-            leader = max([*alive, *ended], key=lambda h: h.per_piece)
-            deep = len(grown[0].pieces) >= self.most and self._has_word(leader)
-            if leader.ended or deep or len(ended) >= width:
+            if not alive or self._is_enough(alive[0], ended):
                 break
             requests = [
                 DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
             ]
             results = yield requests
             alive = [Hypothesis(h.pieces, h.score, *result) for h, result in zip(alive, results, strict=True)]
-        whole = [hypothesis for hypothesis in (*alive, *ended) if self._has_word(hypothesis)]
+        whole = ended or [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
         best = max(whole, key=lambda h: h.per_piece)
         # A plan consists of whole words, and perhaps the end.
         begun = 0 if best.ended else len(self._word_begun(best.pieces))
         return list(best.pieces[: len(best.pieces) - begun])
+
+    def _is_enough(self, leader: Hypothesis, ended: list[Hypothesis]) -> bool:
+        """Deep enough; or as many ends as hypotheses, of which one is better than the best that goes on.
+
+        The first end that looks best is not enough: ends are likely early, and translations came out an eighth short.
+        """
+        if len(leader.pieces) >= self.most and self._has_word(leader):
+            return True
+        return len(ended) >= self.writer.settings.beam and leader.per_piece < max(h.per_piece for h in ended)
 
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
         """The `width` best continuations by one piece."""
@@ -300,7 +307,9 @@ class _BeamSearch:
         scores = np.where(forbidden, -np.inf, parent.logits).astype(np.float64)
         scores -= scores.max()
         scores -= np.log(np.exp(scores).sum())
-        top = np.argsort(-scores, kind="stable")[:width]
+        # Only the best few are put in order, of equals the first: to sort a vocabulary takes longer than to score it.
+        top = np.sort(np.argpartition(-scores, min(width, len(scores) - 1))[:width])
+        top = top[np.argsort(-scores[top], kind="stable")]
         return [
             Hypothesis((*parent.pieces, int(piece)), parent.score + float(scores[piece]), parent.state, None)
             for piece in top

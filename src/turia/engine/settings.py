@@ -39,7 +39,7 @@ class Settings:
     """Decoder states of words already written are computed again with all the source read since (the authors' way)."""
     beam: int = 1
     """Hypotheses of the speculative beam; 1 is greedy (Eq. 1)."""
-    lookahead: int = 6
+    lookahead: int = 3
     """Pieces that the speculative beam looks ahead while the sentence is still being spoken."""
 
     def __post_init__(self) -> None:

@@ -80,6 +80,7 @@ class Translator:
             source_opening=not shape.marian,
             normalises=config.normalisation != AS_GIVEN,
             languages=languages,
+            beam=config.beam,
         )
         return cls(folder, loaded)
 
@@ -93,16 +94,16 @@ class Translator:
         rounding: Rounding = "floor",
         encoding: Encoding = "incremental",
         recompute: bool = False,
-        beam: int = 1,
+        beam: int | None = None,
         punctuation: bool = False,
         max_words: int = MAX_WORDS,
         segmenter: Segmenter | None = None,
     ) -> Stream:
         """A new stream.
 
-        `gamma` and `history` are the model's own unless given. Sentence ends come from the model's segmenter, which
-        looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of yours,
-        which has a window and a greatest length of its own.
+        `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
+        which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
+        yours, which has a window and a greatest length of its own.
         """
         settings = Settings(
             k=k,
@@ -111,7 +112,7 @@ class Translator:
             rounding=rounding,
             encoding=encoding,
             recompute=recompute,
-            beam=beam,
+            beam=self.model.beam if beam is None else beam,
         )
         if segmenter is None:
             segmenter = self._segmenter(window, punctuation, max_words)

@@ -34,7 +34,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         parser.add_argument("--window", type=int, default=2, help="Words that the segmenter looks ahead.")
         parser.add_argument("--history", type=int, help="Words of history; by default the model's.")
         parser.add_argument("--rounding", choices=("floor", "ceil"), default="floor", help="Of the policy.")
-        parser.add_argument("--beam", type=int, default=1, help="Hypotheses of the speculative beam.")
+        parser.add_argument("--beam", type=int, help="Hypotheses of the search; by default the model's.")
         parser.add_argument("--punctuation", action="store_true", help="Sentence ends from the input's punctuation.")
 
     def reset(self) -> None:

@@ -93,14 +93,16 @@ class Configuration:
         return "-".join(parts)
 
 
-def configurations(recipe: SweepRecipe, model_history: int) -> list[Configuration]:
+def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
     """All that a recipe asks of one model, in the order of its table."""
     segmentations: list[tuple[int | None, int]] = list(product(recipe.windows, recipe.k))
     if recipe.oracle:
         segmentations += [(None, k) for k in recipe.k]
     if recipe.offline:
         segmentations.append((None, OFFLINE_K))
-    variants = product(recipe.history or (model_history,), recipe.encoding, recipe.recompute, recipe.beam)
+    variants = product(
+        recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
+    )
     return [
         Configuration(window, k, history, encoding, recompute, beam, recipe.gamma, recipe.rounding)
         for history, encoding, recompute, beam in variants
@@ -128,6 +130,7 @@ class SweptModel:
     name: str
     folder: Path
     history: int
+    beam: int
     sha256: str
     """Of its SHA256SUMS, and so of all that it is."""
     source_language: str
@@ -197,13 +200,18 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
         Run(test, model, configuration)
         for test in tests
         for model in models + bounds
-        for configuration in (
-            [Configuration(None, OFFLINE_K, model.history, gamma=recipe.gamma, rounding=recipe.rounding)]
-            if model in bounds
-            else configurations(recipe, model.history)
-        )
+        for configuration in (_bound(recipe, model) if model in bounds else configurations(recipe, model))
     )
     return Plan(tests, models, bounds, runs)
+
+
+def _bound(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
+    """What a model is run with that is a bound alone."""
+    beams = recipe.beam or (model.beam,)
+    return [
+        Configuration(None, OFFLINE_K, model.history, beam=beam, gamma=recipe.gamma, rounding=recipe.rounding)
+        for beam in beams
+    ]
 
 
 def swept_model(name: str, base: Path) -> SweptModel:
@@ -215,6 +223,7 @@ def swept_model(name: str, base: Path) -> SweptModel:
         Path(name).name,
         folder,
         config.history,
+        config.beam,
         hashlib.sha256((folder / SUMS_FILE).read_bytes()).hexdigest(),
         config.source_language,
         config.target_language,

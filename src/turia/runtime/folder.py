@@ -65,6 +65,8 @@ class ModelConfig:
     trained_k: tuple[int, int] | None = None
     """Smallest and largest k; without it, 1 up to the length of a sentence."""
     normalisation: int = NORMALISATION
+    beam: int = 1
+    """Hypotheses of the search that streams have unless told otherwise; 1 is greedy."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():

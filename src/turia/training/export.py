@@ -25,10 +25,11 @@ def export_run(
     average: int | None = None,
     segmenter: Path | None = None,
     history: int | None = None,
+    beam: int = 1,
 ) -> ModelConfig:
     """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest.
 
-    `history` is what streams use unless told otherwise; without it, what the windows of the recipe have.
+    `history` and `beam` are what streams use unless told otherwise; without the first, what the recipe's windows have.
     """
     trained = RunFolder(run)
     if not (run / "recipe.json").is_file():
@@ -46,6 +47,7 @@ def export_run(
         history=recipe.windows.history if history is None else history,
         trained_k=recipe.training.k_range,
         normalisation=int(data.get("normalisation", NORMALISATION)),
+        beam=beam,
     )
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
@@ -121,6 +123,7 @@ def _card(
         f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
         f"- history {config.history} words (trained with windows of {recipe.windows.history}), catch-up "
         f"{config.gamma} target words to a source word",
+        f"- search: {'greedy' if config.beam == 1 else f'a beam of {config.beam}'}",
         f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
         "",
         "## Data and licences",
