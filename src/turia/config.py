@@ -23,6 +23,10 @@ Conventions = Literal["turia", "marian"]
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
 
 
+MOST_HYPOTHESES = 64
+"""Of a beam: each keeps decoder states of its own, thousands of them would fill the memory."""
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Parallel text in document order. Give `path` (tsv), or `source` and `target` (plain or xml)."""
@@ -82,7 +86,7 @@ class Subwords:
     sentences: Positive = 1_000_000
     """At most so many pairs, evenly spaced, are used to learn the pieces."""
     reuse: Path | None = None
-    """A run or data folder whose pieces are taken as they are, in place of learning some: for fine-tuning."""
+    """A run, data or model folder whose pieces are taken as they are, in place of learning some: for fine-tuning."""
 
 
 @dataclass(frozen=True)

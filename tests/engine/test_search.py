@@ -252,6 +252,37 @@ def test_the_first_end_that_looks_best_does_not_end_the_search() -> None:
     assert written(stream, ["pu"]) == ["ka", "mi", "mi"]
 
 
+def test_ends_by_three_names_are_one() -> None:
+    """No single name of the end is as likely as "ka", all of them together are."""
+
+    class ManyNames(Fake):
+        def logits(self, state: TargetSeen) -> Logits:
+            scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+            path = current([row.piece for row in state.rows])
+            scores[KA] = np.log(0.4) if path else 0.0
+            if path:
+                scores[list(CLOSING_IDS)] = np.log(0.2)
+            return scores
+
+    stream = Stream(fake_model(ManyNames()), GivenSegmenter([1, 9]), Settings(k=1, beam=2))
+    assert written(stream, ["pu"]) == ["ka"]
+
+
+def test_a_loop_does_not_keep_the_beam_from_an_end_that_it_has_found() -> None:
+    """ "ka" goes on for ever and is ever surer of it; ends turn up on the way, and the first was the best."""
+
+    class Loop(Fake):
+        def logits(self, state: TargetSeen) -> Logits:
+            scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+            scores[KA], scores[END_ID] = np.log(0.9), np.log(0.1)
+            return scores
+
+    backend = Loop()
+    stream = Stream(fake_model(backend), GivenSegmenter([9, 9]), Settings(k=9, beam=2))
+    written(stream, ["pu"] * 9)
+    assert len(backend.batches) < 40, "four pieces for each of 32 words would be 128"
+
+
 def test_a_complete_sentence_is_planned_to_its_end_whatever_the_lookahead() -> None:
     class Short(GardenPath):
         """The path ends after three pieces."""

@@ -14,6 +14,8 @@ from tests.engine.fakes import subwords
 from tests.runtime.models import random_transformer, torch_logits
 from turia.cli import main
 from turia.config import Recipe
+from turia.engine.translator import Translator
+from turia.errors import TuriaError
 from turia.model.checkpoint import save_checkpoint
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
@@ -135,6 +137,28 @@ def test_a_run_of_an_older_release_is_asked_what_it_started_from(
     (later.path / "recipe.json").write_text(json.dumps(to_dict(then)), encoding="utf-8")
     (later.path / "data.json").write_text(json.dumps({"gamma": 1.07}), encoding="utf-8")
     assert list(later.corpora()) == ["toy/train.source", "more/b"]
+
+
+def test_another_beam(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    assert main(["export", str(run[0]), str(tmp_path / "model"), "--beam", "3"]) == 0
+    assert load_folder(tmp_path / "model").config.beam == 3
+    assert "- search: a beam of 3\n" in (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
+    translator = Translator.load(tmp_path / "model")
+    assert translator.stream(punctuation=True).settings.beam == 3
+    assert translator.stream(punctuation=True, beam=1).settings.beam == 1
+    assert main(["export", str(run[0]), str(tmp_path / "greedy")]) == 0
+    assert "- search: greedy\n" in (tmp_path / "greedy" / CARD_FILE).read_text(encoding="utf-8")
+
+
+def test_a_beam_that_no_stream_can_have_is_refused(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    assert main(["export", str(run[0]), str(model), "--beam", "65"]) == 2
+    assert main(["export", str(run[0]), str(model)]) == 0
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    for beam in (0, 65):
+        (model / "config.json").write_text(json.dumps({**config, "beam": beam}), encoding="utf-8")
+        with pytest.raises(TuriaError, match=f"beam is {beam}, expected a whole number from 1 to 64"):
+            load_folder(model)
 
 
 def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.engine.settings import MOST_HYPOTHESES
+from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, ResourceError, Stopped
 
 Feed = Annotated[

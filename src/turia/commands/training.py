@@ -10,6 +10,7 @@ import typer
 
 from turia.commands.extras import needs
 from turia.commands.options import typed
+from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError
 
 
@@ -83,7 +84,10 @@ def export(
     history: Annotated[
         int | None, typer.Option(min=0, help="Words of history that it has by default, in place of the recipe's.")
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Hypotheses of the search that it has by default; 1 is greedy.")] = 1,
+    beam: Annotated[
+        int,
+        typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search that it has by default; 1 is greedy."),
+    ] = 1,
     hub: Annotated[
         bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
     ] = False,

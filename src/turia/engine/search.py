@@ -27,6 +27,8 @@ from turia.text.symbols import CLOSING_IDS
 
 PLANNED_A_WORD = 4
 """Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
+SEARCH = 2
+"""Raised when the same model writes other words: what was translated before is not the same any more."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 Flags = npt.NDArray[np.bool_]
@@ -272,42 +274,45 @@ class _BeamSearch:
 
     def best(self, start: Hypothesis) -> Steps[list[int]]:
         """The pieces of the best hypothesis: at least a word, or a closing symbol."""
-        alive, ended = [start], list[Hypothesis]()
+        alive, ended, ends, most = [start], None, 0, self.most
         width = self.writer.settings.beam
-        while alive:
+        while True:
             grown = sorted((h for parent in alive for h in self._grow(parent, width)), key=lambda h: -h.score)[:width]
-            ended += [hypothesis for hypothesis in grown if hypothesis.ended]
             alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
-            if not alive or self._is_enough(alive[0], ended):
+            new = [hypothesis for hypothesis in grown if hypothesis.ended]
+            ended = max([*new, *([ended] if ended else [])], key=lambda h: h.per_piece, default=None)
+            if ends < width <= ends + len(new):
+                # What goes on for as long again is a loop, however sure of itself.
+                most = min(most, 2 * len(grown[0].pieces) + PLANNED_A_WORD)
+            ends += len(new)
+            if not alive or (len(grown[0].pieces) >= most and self._has_word(alive[0])):
+                break
+            # That the first end looks best is not enough: ends are likely early, and translations came out short.
+            if ended and ends >= width and alive[0].per_piece < ended.per_piece:
                 break
             requests = [
                 DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
             ]
             results = yield requests
             alive = [Hypothesis(h.pieces, h.score, *result) for h, result in zip(alive, results, strict=True)]
-        whole = ended or [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
-        best = max(whole, key=lambda h: h.per_piece)
+        # What has no end is whole only if the search has found too few ends.
+        whole = [] if ended and ends >= width else [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
+        best = max([*whole, *([ended] if ended else [])], key=lambda h: h.per_piece)
         # A plan consists of whole words, and perhaps the end.
         begun = 0 if best.ended else len(self._word_begun(best.pieces))
         return list(best.pieces[: len(best.pieces) - begun])
 
-    def _is_enough(self, leader: Hypothesis, ended: list[Hypothesis]) -> bool:
-        """Deep enough; or as many ends as hypotheses, of which one is better than the best that goes on.
-
-        The first end that looks best is not enough: ends are likely early, and translations came out an eighth short.
-        """
-        if len(leader.pieces) >= self.most and self._has_word(leader):
-            return True
-        return len(ended) >= self.writer.settings.beam and leader.per_piece < max(h.per_piece for h in ended)
-
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
-        """The `width` best continuations by one piece."""
+        """The `width` best continuations by one piece; the closing symbols are one, by whichever name."""
         assert parent.logits is not None
         forbidden = self.writer.forbidden(self._word_begun(parent.pieces))
         scores = np.where(forbidden, -np.inf, parent.logits).astype(np.float64)
         scores -= scores.max()
         scores -= np.log(np.exp(scores).sum())
-        # Only the best few are put in order, of equals the first: to sort a vocabulary takes longer than to score it.
+        end, *names = CLOSING_IDS
+        scores[end] = np.logaddexp.reduce(scores[list(CLOSING_IDS)])
+        scores[names] = -np.inf
+        # Only the best few are put in order: to sort a vocabulary takes longer than to score it.
         top = np.sort(np.argpartition(-scores, min(width, len(scores) - 1))[:width])
         top = top[np.argsort(-scores[top], kind="stable")]
         return [

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from operator import index
 from typing import Literal
 
+from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError
 from turia.policy.waitk import Rounding
 
 Encoding = Literal["incremental", "full"]
 MOST_WORDS = 1_000_000
 """More than any speech has; of k and of the history alike."""
-MOST_HYPOTHESES = 64
-"""Each keeps decoder states of its own: thousands of them would fill the memory."""
 LONGEST_WORD = 40
 """Pieces of a target word; a longer one is ended by force. So much room the model has left whenever one is begun, and
 no further may a beam look ahead."""

@@ -64,7 +64,7 @@ class Translator:
                 f"of them for history, and room for a long word in the rest"
             )
         runtime = Runtime(folder, threads, providers)
-        runtime.warm_up(streams)
+        runtime.warm_up(streams * folder.config.beam)
         config, shape = folder.config, folder.config.shape
         languages = (config.source_language, config.target_language)
         loaded = Model(

@@ -34,7 +34,7 @@ TRACED = {
     "rounding": "rounding",
 }
 """Names in the signature, and the settings of a trace that they come from."""
-USUAL = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False, "beam": 1}
+USUAL = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False, "beam": 1, "lookahead": 3}
 """Settings of a trace that are in the signature where they are not these."""
 
 

@@ -318,7 +318,7 @@ def bench(
         slow = measure(replace(model, backend=naive()), anew, amounts.naive_words)
     show(1.0, "done")
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}"
-    described = {"k": k, "gamma": model.gamma, "history": history, "threads": 1}
+    described = {"k": k, "gamma": model.gamma, "history": history, "beam": settings.beam, "threads": 1}
     return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts)
 
 

@@ -36,6 +36,7 @@ class Installed:
     encoder: str
     history: int
     gamma: float
+    beam: int
     windows: tuple[int, ...]
     """Future words that its segmenters look at."""
     data: tuple[str, ...]
@@ -66,6 +67,7 @@ def describe(name: str, folder: Path) -> Installed:
         config.shape.encoder,
         config.history,
         config.gamma,
+        config.beam,
         tuple(sorted(Settings.load(folder).decisions)) if has_segmenter else (),
         card.get("data", ()),
         card.get("scores", ()),
@@ -74,7 +76,7 @@ def describe(name: str, folder: Path) -> Installed:
 
 def table(models: Sequence[Installed]) -> Table:
     """The models for a terminal, a row each; what a card says is in `card_lines`."""
-    drawn = Table("model", "pair", "parameters", "MB", "history", "windows", box=box.SIMPLE_HEAD)
+    drawn = Table("model", "pair", "parameters", "MB", "history", "beam", "windows", box=box.SIMPLE_HEAD)
     for model in models:
         drawn.add_row(
             Path(model.name).name,
@@ -82,6 +84,7 @@ def table(models: Sequence[Installed]) -> Table:
             f"{model.parameters / 1e6:.1f}M, {model.precision}",
             f"{model.megabytes:.0f}",
             str(model.history),
+            str(model.beam),
             ", ".join(map(str, model.windows)) or "none",
         )
     return drawn

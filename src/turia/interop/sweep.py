@@ -35,6 +35,7 @@ from turia.corpus.documents import read
 from turia.corpus.processes import in_processes, write_whole
 from turia.engine.batcher import run_together
 from turia.engine.model import Backend, Steps
+from turia.engine.search import SEARCH
 from turia.engine.settings import Encoding
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator, find_model, packaged_models
@@ -161,6 +162,7 @@ class Run:
             "test": self.test.name,
             "streams_sha256": self.test.sha256,
             "turia": __version__,
+            "search": SEARCH,
             **asdict(self.configuration),
         }
 

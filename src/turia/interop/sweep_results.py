@@ -155,11 +155,12 @@ def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
 
 
 def curves_of(planned: Plan) -> list[str]:
-    """The curve of each run; bounds have their model's name."""
+    """The curve of each run; bounds have their model's name, and their beam where not all runs have it."""
     names = curve_names([run.configuration for run in planned.runs if run.model not in planned.bounds])
     many = len(planned.models) > 1
+    beams = len({run.configuration.beam for run in planned.runs}) > 1
     return [
-        run.model.name
+        run.model.name + (f", {_search(run.configuration)}" if beams else "")
         if run.model in planned.bounds
         else (f"{run.model.name}, " if many else "") + names[run.configuration]
         for run in planned.runs
@@ -212,10 +213,14 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
         if "recompute" in differing:
             parts.append("recomputed" if one.recompute else "cached")
         if "beam" in differing:
-            parts.append("greedy" if one.beam == 1 else f"beam {one.beam}")
+            parts.append(_search(one))
         return ", ".join(parts)
 
     return {configuration: name(configuration) for configuration in chosen}
+
+
+def _search(configuration: Configuration) -> str:
+    return "greedy" if configuration.beam == 1 else f"beam {configuration.beam}"
 
 
 def _score_run(task: _ScoreTask) -> Row:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
 from turia.model.presets import Shape
 from turia.runtime.tensors import Precision
@@ -79,6 +80,8 @@ class ModelConfig:
             )
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
+        if not 1 <= self.beam <= MOST_HYPOTHESES:
+            raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 
     def subword_files(self) -> tuple[str, str]:
         """Files of the source's and of the target's subwords."""
@@ -119,6 +122,10 @@ def load_folder(path: Path) -> ModelFolder:
     for name, found, wanted in sizes:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
+    if config.beam > 1 and target.space_first:
+        raise ModelError(
+            f"{path}: beam is {config.beam}; with these subwords only greedy search (1) can tell words apart"
+        )
     return ModelFolder(path, config, source, target, frozenset(listed))
 
 

@@ -202,6 +202,6 @@ class Session:
         settings, (source, target) = self.stream.settings, self.model.languages
         return dumps(
             {"type": "settings", "model": self.model.name, "source": source, "target": target, "k": self.k}
-            | {"gamma": settings.gamma, "ms": ms}
+            | {"gamma": settings.gamma, "beam": settings.beam, "ms": ms}
             | {"window": self.stream.segmenter.window, "history": settings.history, "punctuation": self.punctuation}
         )

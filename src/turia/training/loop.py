@@ -255,7 +255,7 @@ class Trainer:
         return folder
 
     def _restore(self) -> None:
-        """From the newest checkpoint; without one, from the run to start from, if the recipe names one."""
+        """From the newest checkpoint; without one, from what the recipe names to start from, if anything."""
         if not self.run.steps():
             if self.peers.leads:
                 self.run.rewind_log(0)

@@ -1,7 +1,7 @@
 """A run folder: what a training run leaves on disk, and how it is found again.
 
 recipe.json            what it was trained with, paths resolved
-data.json              what the prepared data measured: gamma; the corpora of the runs that it started from
+data.json              what the prepared data measured: gamma; the corpora of what it started from
 *subwords.model        copied from the prepared data
 metrics.jsonl          one line each log interval and each validation
 curves.png             the same, drawn
@@ -25,7 +25,7 @@ from turia.errors import ConfigError, ModelError
 from turia.locking import alone_in
 from turia.model.checkpoint import load_json, replace_durably
 from turia.runtime.card import card_corpora
-from turia.runtime.folder import CARD_FILE
+from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
 from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
@@ -196,8 +196,13 @@ def _corpora_of(start: Path | None) -> dict[str, str | None]:
         return {}
     if (start / "recipe.json").exists():
         return RunFolder(start).corpora()
-    card = start / CARD_FILE
-    return card_corpora(card.read_text(encoding="utf-8")) if card.exists() else {}
+    # Where people had finished a card, a later export has told what is new beside it.
+    cards = [start / name for name in (CARD_FILE, NEW_CARD_FILE) if (start / name).exists()]
+    return {
+        name: licence
+        for card in cards
+        for name, licence in card_corpora(card.read_text(encoding="utf-8", errors="replace")).items()
+    }
 
 
 def _corpus_name(corpus: Corpus) -> str:

@@ -1,4 +1,4 @@
-"""Weights of one run in the vocabulary of another: a row of an embedding goes by the spelling of its piece.
+"""Weights to start from; in another vocabulary, a row of an embedding goes by the spelling of its piece.
 
 So a direction starts from the opposite one. Its layers know what translating is, and most of its pieces were pieces
 there, some in another case: German is heard in lower case and written with capitals.
