@@ -119,7 +119,7 @@ def test_both_procedures_are_reported(model_folder: Path) -> None:
     assert data["ratio"] == pytest.approx(data["naive"]["word"]["mean"] / data["timing"]["word"]["mean"])
     assert data["flatness"] == max(mark["ratio"] for mark in data["growth"])
     assert list(data["streams"]) == ["1", "2"]
-    assert data["settings"] == {"k": 4, "gamma": 1.0, "history": 60, "threads": 1}
+    assert data["settings"] == {"k": 4, "gamma": 1.0, "history": 60, "beam": 1, "threads": 1}
     assert data["quick"] is False
     assert data["amounts"] == json.loads(json.dumps(asdict(FEW)))
     assert [table.row_count for table in report.tables()] == [7, 5, 2, 2, 3]
