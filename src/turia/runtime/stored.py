@@ -13,14 +13,16 @@ import onnx
 from onnx import numpy_helper
 
 from turia.model.presets import Shape
-from turia.runtime.folder import graph_file, load_folder
+from turia.runtime.folder import Side, graph_file, load_folder
 from turia.runtime.tensors import Floats, Tensors, embeddings, weight_shapes
 
 
 def read_weights(path: Path) -> dict[str, Floats]:
     """The weights of the model folder `path`, by the names and in the shapes of a checkpoint."""
-    shape, tensors = load_folder(path).config.shape, {}
-    for side in ("encoder", "decoder"):
+    shape = load_folder(path).config.shape
+    tensors: Tensors = {}
+    sides: tuple[Side, Side] = ("encoder", "decoder")
+    for side in sides:
         graph = onnx.load_model(path / graph_file(side, 1)).graph
         tensors |= {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     return checkpoint_weights(shape, tensors)
