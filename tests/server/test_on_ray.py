@@ -69,7 +69,7 @@ def test_the_example_is_what_build_reads() -> None:
     (app,) = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["applications"]
     assert app["import_path"] == "turia.server.on_ray:build"
     deployed = from_dict(Deployed, app["args"])
-    assert (deployed.streams, deployed.least, deployed.most) == (16, 2, 16)
+    assert (deployed.streams, deployed.least, deployed.most) == (6, 2, 16)
     assert build(app["args"]) is not None
     with pytest.raises(ConfigError, match="did you mean 'streams'"):
         build(app["args"] | {"stream": 3})
