@@ -478,7 +478,7 @@ def test_a_first_sentence_without_a_translation_leaves_no_beginning() -> None:
     run(stream_of(backend, [1, 2, 1], k=1), ["–", "ka", "le", "mi"])
     ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
     windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert windows == [[CONT_ID, ka], [CONT_ID, ka, le, SEP_ID, mi, BRK_ID]]
+    assert windows == [[CONT_ID, ka], [CONT_ID, ka, le, SEP_ID, mi, END_ID]]
 
 
 def test_a_full_unidirectional_encoder_sees_what_an_incremental_one_does() -> None:
@@ -491,9 +491,11 @@ def test_a_full_unidirectional_encoder_sees_what_an_incremental_one_does() -> No
     assert len(written(found)) > 0
 
 
-def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence() -> None:
+@pytest.mark.parametrize("lengths", [[2, 9], [2, 2]])
+def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence(lengths: list[int]) -> None:
+    """Whether the stream breaks off, or its last word is known to be the last."""
     backend = Recording()
-    run(stream_of(backend, [2, 9], k=9), ["ka", "le", "mi", "no"])
+    run(stream_of(backend, lengths, k=9), ["ka", "le", "mi", "no"])
     assert [request.ids.tolist()[-1] for request in backend.encoded] == [BRK_ID, END_ID]
 
 
@@ -522,7 +524,7 @@ def test_a_translation_that_runs_on_is_cut_by_its_length() -> None:
     records = run(stream, ["ka"] * 22)
     assert [record for record in records if isinstance(record, SentenceEnd)] == [
         SentenceEnd(0, 2, 15, "given"),
-        SentenceEnd(1, 20, 60, "given"),
+        SentenceEnd(1, 20, 60, "end"),
     ]
     assert [(record.kind, record.sentence) for record in records if isinstance(record, Note)] == [
         ("length", 0),

@@ -177,7 +177,7 @@ def test_given_sentences_come_out_as_given(window: int, lengths: list[int]) -> N
 def test_a_pause_does_not_move_the_given_ends() -> None:
     segmenter = GivenSegmenter([3, 1])
     visible = feed(segmenter, ["a", "b", PAUSE, "c", "d"])
-    reasons = [None, None, Reason.PAUSE, Reason.GIVEN, Reason.GIVEN]
+    reasons = [None, None, Reason.PAUSE, Reason.GIVEN, Reason.END]
     assert [item.reason for item in visible] == reasons
 
 

@@ -44,7 +44,7 @@ from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import SUMS_FILE, load_folder
 from turia.segmenter.classifier import SETTINGS_FILE
-from turia.segmenter.online import GivenSegmenter
+from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
 
 OFFLINE_K = 1000
@@ -163,6 +163,7 @@ class Run:
             "streams_sha256": self.test.sha256,
             "turia": __version__,
             "search": SEARCH,
+            **({"given": GIVEN} if self.configuration.window is None else {}),
             **asdict(self.configuration),
         }
 

@@ -30,6 +30,8 @@ from typing import Any
 from turia.errors import InputError
 
 MAX_WORDS = 60
+GIVEN = 2
+"""Raised when given sentences are ended in another way, and so may get other translations."""
 State = dict[str, Any]
 """Plain JSON data."""
 
@@ -210,6 +212,11 @@ class GivenSegmenter(Segmenter):
         if self._given_out == self._words:
             raise InputError(f"the stream has more words than the {self._words} of the given sentences")
         return float(self._given_out + 1 in self._ends)
+
+    def _out(self, word: str | None, reason: Reason | None) -> Visible:
+        # With the last of the given sentences the stream is over, and is translated so: no flush comes before that.
+        is_last = reason is Reason.GIVEN and self._given_out + 1 == self._words
+        return super()._out(word, Reason.END if is_last else reason)
 
     def _remember(self, word: str | None, ended: bool) -> None:
         self._given_out += word is not None
