@@ -10,6 +10,7 @@ import pytest
 
 from turia.cli import main
 from turia.errors import InputError, ResourceError
+from turia.runtime.folder import load_folder
 from turia.runtime.session import EncodeRequest
 from turia.server.limits import Limits
 from turia.server.serve import Options, data_folder, listen, read_keys, serve, url_of
@@ -30,6 +31,23 @@ def test_weak_keys_are_refused(text: str, tmp_path: Path) -> None:
         read_keys(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_keys(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),
+        (["--key-file", "/absent"], "/absent: cannot be read as a file of keys"),
+        (["--replicas", "2"], "--replicas needs --ray"),
+        (["--origin", "a.org"], "--origin a.org: expected what browsers send"),
+        (["--origin", "https://a.org/captions"], "--origin https://a.org/captions: expected what browsers send"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_models_are_loaded(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--model", "no-such-model", *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_keys_are_read() -> None:
@@ -65,6 +83,24 @@ def test_graphs_for_many_streams_are_there_before_anybody_comes(
     one = np.ones(1, dtype=np.int64)
     [translators] = served
     assert len(translators["de-en"].model.backend.encode([EncodeRequest(None, one, one)] * 5)) == 5
+
+
+def test_search_and_history_of_a_server_are_the_models_own_unless_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
+    from turia.runtime.random_model import write_random_folder
+
+    write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
+    served: list[Translators] = []
+    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: served.append(translators))
+    command = ["serve", "--model", str(tmp_path), "--streams", "1"]
+    assert main(command) == 0
+    assert main([*command, "--beam", "3", "--history", "7"]) == 0
+    own, told = (translators["de-en"].stream(k=1, punctuation=True).settings for translators in served)
+    config = load_folder(tmp_path).config
+    assert (own.beam, own.history) == (config.beam, config.history)
+    assert (told.beam, told.history) == (3, 7)
 
 
 def test_two_models_of_one_direction_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,11 @@ Feed = Annotated[
     Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
     typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
 ]
+History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]
+Beam = Annotated[
+    int | None,
+    typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
+]
 
 
 def translate(
@@ -24,16 +29,13 @@ def translate(
     k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
     gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
     window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
-    history: Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")] = None,
+    history: History = None,
     feed: Feed = "words",
     output: Annotated[
         Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
     ] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
-    beam: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
-    ] = None,
+    beam: Beam = None,
     rounding: Annotated[
         Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
     ] = "floor",
@@ -115,22 +117,30 @@ def serve(
     ] = False,
     replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, a replica on each; needs onnxruntime-gpu.")] = False,
+    beam: Beam = None,
+    history: History = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from turia.engine.translator import Translator, packaged_models
     from turia.runtime.session import CPU, GPU
     from turia.server.capacity import TOGETHER, measured_streams
     from turia.server.limits import Limits
-    from turia.server.serve import Options, data_folder
+    from turia.server.serve import Options, checked_access, data_folder
     from turia.server.serve import serve as run_server
 
     if store is not None:
         needs("redis")
     if ray and store is None:
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
+    if replicas > 1 and not ray:
+        raise InputError("--replicas needs --ray: without it there is one server, on this machine")
+    checked_access(host, key_file, origin or ())  # before models are loaded
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
-    loaded = [Translator.load(name, providers=providers, streams=streams or TOGETHER) for name in names]
+    loaded = [
+        Translator.load(name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam)
+        for name in names
+    ]
     directions = [translator.model.name for translator in loaded]
     if len(set(directions)) < len(directions):
         raise InputError(f"--model: one model a direction, but these are {', '.join(directions)}")
@@ -144,8 +154,9 @@ def serve(
         del loaded
         origins = tuple(origin or ())
         deployed = Deployed(
-            store, names, streams, most=replicas, gpus=1.0 if gpu else 0.0, key_file=key_file, origins=origins
-        )
+            store, names, streams, history, beam, most=replicas, gpus=1.0 if gpu else 0.0, key_file=key_file,
+            origins=origins,
+        )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
     limits = Limits(streams=streams, streams_a_key=streams)

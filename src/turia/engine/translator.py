@@ -49,11 +49,19 @@ class Translator:
 
     @classmethod
     def load(
-        cls, model: str | Path = "de-en", *, threads: int = 1, providers: Sequence[str] = CPU, streams: int = 1
+        cls,
+        model: str | Path = "de-en",
+        *,
+        threads: int = 1,
+        providers: Sequence[str] = CPU,
+        streams: int = 1,
+        history: int | None = None,
+        beam: int | None = None,
     ) -> Translator:
         """The model of a name (`turia models` lists them) or a folder, checked before use.
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
+        `history` and `beam` are what streams have unless told otherwise, in place of the model's own.
         """
         if not is_count(streams):
             raise InputError(f"streams is {streams!r}, expected a whole number")
@@ -63,9 +71,14 @@ class Translator:
                 f"{folder.path}: {folder.config.shape.max_positions} positions; a stream needs {LEAST_POSITIONS}: half "
                 f"of them for history, and room for a long word in the rest"
             )
-        runtime = Runtime(folder, threads, providers)
-        runtime.warm_up(streams * folder.config.beam)
         config, shape = folder.config, folder.config.shape
+        settings = Settings(
+            gamma=config.gamma,
+            history=config.history if history is None else history,
+            beam=config.beam if beam is None else beam,
+        )
+        runtime = Runtime(folder, threads, providers)
+        runtime.warm_up(streams * settings.beam)
         languages = (config.source_language, config.target_language)
         loaded = Model(
             "-".join(languages),
@@ -75,12 +88,12 @@ class Translator:
             encoder=shape.encoder,
             anchor=shape.anchor,
             gamma=config.gamma,
-            history=config.history,
+            history=settings.history,
             max_positions=shape.max_positions,
             source_opening=not shape.marian,
             normalises=config.normalisation != AS_GIVEN,
             languages=languages,
-            beam=config.beam,
+            beam=settings.beam,
         )
         return cls(folder, loaded)
 

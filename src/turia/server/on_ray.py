@@ -77,6 +77,9 @@ class Deployed:
     """Names or folders, the same on every node; all that came with the package if there are none."""
     streams: int = Limits.streams
     """Streams of a replica; benchmarks/server_load.py measures what one core holds."""
+    history: int | None = None
+    beam: int | None = None
+    """Of all streams; each model's own without."""
     audience: int = 50
     """Viewers of a stream, in the mean."""
     least: int = 1
@@ -108,7 +111,12 @@ def load_models(deployed: Deployed) -> Translators:
 
     names = deployed.models or packaged_models() or ("de-en",)
     providers = GPU if deployed.gpus else CPU
-    loaded = [Translator.load(name, providers=providers, streams=deployed.streams) for name in names]
+    loaded = [
+        Translator.load(
+            name, providers=providers, streams=deployed.streams, history=deployed.history, beam=deployed.beam
+        )
+        for name in names
+    ]
     return {translator.model.name: translator for translator in loaded}
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -68,14 +70,24 @@ def read_keys(path: Path | None) -> list[str]:
     return keys
 
 
+def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> Access:
+    """Who is let in: whoever has a key, or this machine alone; and pages of these origins."""
+    keys = read_keys(key_file)
+    if not keys and not is_loopback(host):
+        raise InputError(f"{host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    for origin in origins:
+        # What a browser sends, to the letter: another spelling would let nobody in.
+        if not re.fullmatch(r"https?://[^/?#@\s]+", origin):
+            raise InputError(f"--origin {origin}: expected what browsers send: https://HOST, or http://HOST:PORT")
+    return Access(Keys(keys), tuple(origins))
+
+
 def serve(translators: Translators, options: Options) -> None:
     """Serves until told to stop."""
-    keys = read_keys(options.key_file)
-    if not keys and not is_loopback(options.host):
-        raise InputError(f"{options.host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    access = checked_access(options.host, options.key_file, options.origins)
     listening = listen(options.host, options.port)
     store, cluster = open_store(options)
-    app = make_app(translators, store, options.limits, Access(Keys(keys), options.origins), cluster)
+    app = make_app(translators, store, options.limits, access, cluster)
     config = uvicorn.Config(
         app,
         ws_max_size=MAX_BYTES,
