@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -253,6 +254,12 @@ def test_a_sweep_scores_its_traces(toml: Path) -> None:
         assert {key: row[key] for key in report.as_json()} == report.as_json()
         # The command in the file gives the same, run where the file is.
         assert row["command"].split()[2:7:2] == ["--source", "--reference", "--trace"]
+    files = data["models"][0]["sha256"][:12]
+    assert {
+        parse_trace(lines.decode().splitlines()).settings["files"] for lines in traces(results.folder).values()
+    } == {files}
+    page = (results.folder / "results.md").read_text("utf-8")
+    assert page.count(f"|model:de-en|files:{files}|") == 1
     offline = parse_trace((test / "tiny/oracle-offline-h60/000.jsonl").read_text("utf-8").splitlines())
     assert set(offline.delays()) <= {6, 12, 18, 24, 30}
     assert data["models"][0]["name"] == "tiny"
@@ -286,6 +293,14 @@ def test_what_is_done_is_not_done_again(toml: Path) -> None:
     run(toml, fresh=True)
     assert not set(moments(first.folder).items()) & set(after.items())
     assert traces(again.folder) == said
+
+
+def test_traces_of_older_releases_get_the_files_that_they_are_of(toml: Path) -> None:
+    first = run(toml)
+    for path in first.folder.rglob("*.jsonl"):
+        text = path.read_text("utf-8")
+        path.write_text(re.sub(r'"files":"\w+",', "", text, count=1), encoding="utf-8")
+    assert run(toml).rows == first.rows
 
 
 def test_other_streams_are_translated_anew(toml: Path) -> None:
@@ -333,7 +348,9 @@ def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_pa
     assert set(parse_trace(trace.splitlines()).delays()) <= {6, 12, 18, 24, 30}
     data = json.loads((results.folder / "results.json").read_text("utf-8"))
     assert [model["name"] for model in data["models"]] == ["tiny", "bare"]
-    assert "bare (`" in (results.folder / "results.md").read_text("utf-8")
+    page = (results.folder / "results.md").read_text("utf-8")
+    assert "bare (`" in page
+    assert page.count("|model:de-en|") == 1, "the sums of several models are told above, once"
 
 
 def test_curves_are_tested_against_a_baseline(toml: Path) -> None:

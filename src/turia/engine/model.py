@@ -50,6 +50,8 @@ class Model:
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
     languages: tuple[str, str] = ("", "")
     """Codes of source and target. Not to be read out of the name: `pt-BR-en` has one hyphen too many."""
+    files: str = ""
+    """The beginning of the sum of its folder: tells models of one name apart."""
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise."""
 

@@ -89,6 +89,7 @@ class Stream:
             kept |= {"beam": settings.beam, "lookahead": settings.lookahead}
         return {
             "model": self.model.name,
+            **({"files": self.model.files} if self.model.files else {}),
             **kept,
             "window": self.segmenter.window,
             "segmenter": str(self.segmenter.reason),

@@ -11,7 +11,7 @@ from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import AS_GIVEN, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
+from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
@@ -93,6 +93,7 @@ class Translator:
             source_opening=not shape.marian,
             normalises=config.normalisation != AS_GIVEN,
             languages=languages,
+            files=folder.sha256()[:SHORT_SUM],
             beam=settings.beam,
         )
         return cls(folder, loaded)

@@ -27,6 +27,7 @@ from turia.evaluation.units import plain_lines, unit_counts
 
 TRACED = {
     "model": "model",
+    "files": "files",
     "k": "k",
     "w": "window",
     "h": "history",

@@ -42,7 +42,7 @@ from turia.engine.translator import Translator, find_model, packaged_models
 from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import SUMS_FILE, load_folder
+from turia.runtime.folder import load_folder
 from turia.segmenter.classifier import SETTINGS_FILE
 from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
@@ -227,7 +227,7 @@ def swept_model(name: str, base: Path) -> SweptModel:
         folder,
         config.history,
         config.beam,
-        hashlib.sha256((folder / SUMS_FILE).read_bytes()).hexdigest(),
+        checked.sha256(),
         config.source_language,
         config.target_language,
         SETTINGS_FILE in checked.listed,

@@ -31,6 +31,7 @@ from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import words_of_tokens
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
+from turia.runtime.folder import SHORT_SUM
 from turia.stream.trace import Note, parse_trace
 from turia.typed import load_toml
 
@@ -225,7 +226,10 @@ def _search(configuration: Configuration) -> str:
 
 def _score_run(task: _ScoreTask) -> Row:
     run = task.run
-    streams = load_streams(run.test.sources, run.test.references, run.traces())
+    loaded = load_streams(run.test.sources, run.test.references, run.traces())
+    # Traces of older releases do not say which files they are of; their configuration.json does.
+    files = {"files": run.model.sha256[:SHORT_SUM]}
+    streams = [replace(stream, settings={**stream.settings, **files}) for stream in loaded]
     notes = Counter(
         record.kind
         for trace in run.traces()
@@ -380,7 +384,7 @@ def plot_title(rows: Sequence[Row]) -> str:
 
 def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
     """The results as a page: a table for each test set, then what the figures were computed with."""
-    models = ", ".join(f"{model.name} (`{model.sha256[:12]}`)" for model in planned.models + planned.bounds)
+    models = ", ".join(f"{model.name} (`{model.sha256[:SHORT_SUM]}`)" for model in planned.models + planned.bounds)
     lines = [f"Made by `{command}`. Models: {models}."]
     for test in planned.tests:
         own = [row for row in rows if row.test == test.name]
@@ -395,7 +399,10 @@ def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
 
 def signatures(rows: Sequence[Row]) -> list[str]:
     """What the rows' figures were computed with, each said once; what a table has a column or a curve for is not."""
-    told = "|".join(["k", "w", "segmenter", *(name for name, value in VARIED.items() if _differs(rows, value))])
+    varied = [name for name, value in VARIED.items() if _differs(rows, value)]
+    if len({row.system for row in rows if row.ours}) > 1:
+        varied.append("files")
+    told = "|".join(["k", "w", "segmenter", *varied])
     found = {re.sub(rf"\|({told}):[^|]*", "", row.report.signature): None for row in rows}
     scores = {f"{score.name}|{score.signature}": None for row in rows for score in (row.report.bleu, row.report.chrf)}
     return [*found, *scores]

@@ -33,6 +33,8 @@ NEW_CARD_FILE, ATTRIBUTES_FILE = "README.new.md", ".gitattributes"
 """What a new export says, beside a card that people have finished; what the hub has to know of large files."""
 UNSUMMED = (SUMS_FILE, CARD_FILE, NEW_CARD_FILE, ATTRIBUTES_FILE)
 """People finish the card, and the model stays the same."""
+SHORT_SUM = 12
+"""Digits of a folder's sum that are shown."""
 WEIGHTS_FILE = "weights.bin"
 SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
     "subwords.model",
@@ -102,6 +104,10 @@ class ModelFolder:
     target_subwords: Subwords
     listed: frozenset[str]
     """Files that SHA256SUMS names: no other one counts."""
+
+    def sha256(self) -> str:
+        """Of SHA256SUMS, and so of all that the model is; not of its card."""
+        return hashlib.sha256((self.path / SUMS_FILE).read_bytes()).hexdigest()
 
 
 def load_folder(path: Path) -> ModelFolder:
