@@ -135,6 +135,14 @@ def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -
             {"training": {"batch_tokens_start": 9}},
             "training.batch_tokens_start is set, but batches never grow: set batch_growth_steps",
         ),
+        (
+            {"training": {"steps": 9, "hours": 1.0}},
+            "training.steps and hours are both set, here or in what this recipe extends: a plan has one end",
+        ),
+        (
+            {"model": {"anchor": "window", "conventions": "marian"}},
+            "model.anchor is 'window', which counts from a symbol that Marian's sentences do not begin with",
+        ),
         ({"training": {"k_range": [9, 1]}}, "training.k_range is [9, 1], expected the smaller k first"),
         ({"filters": {"min_words": 9, "max_words": 8}}, "filters.min_words is 9, more than max_words, 8"),
         ({"validation": {"k": []}}, "validation.k is empty, expected at least one k to validate at"),

@@ -23,6 +23,8 @@ Conventions = Literal["turia", "marian"]
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
 
 
+OFFLINE_K = 1000
+"""More words than any sentence has: nothing is written before the whole sentence is read."""
 MOST_HYPOTHESES = 64
 """Of a beam: each keeps decoder states of its own, thousands of them would fill the memory."""
 
@@ -68,7 +70,8 @@ class Filters:
     ratio_from_words: Natural = 5
     language: bool = True
     duplicates: Natural = 5
-    """How often the same pair is drawn as a single sentence in an epoch; 0 sets no limit. Windows keep it."""
+    """How often the same pair is drawn as a single sentence in an epoch, times its corpus's `repeat`; 0 sets no limit.
+    Windows keep it."""
 
     def __post_init__(self) -> None:
         if self.min_words > self.max_words:
@@ -116,6 +119,12 @@ class Model:
     conventions: Conventions = "turia"
     max_positions: Positive = 512
 
+    def __post_init__(self) -> None:
+        if self.anchor == "window" and self.conventions == "marian":
+            raise ConfigError(
+                "anchor is 'window', which counts from a symbol that Marian's sentences do not begin with"
+            )
+
 
 @dataclass(frozen=True)
 class Training:
@@ -161,6 +170,8 @@ class Training:
     """Save every so many steps in place of minutes."""
 
     def __post_init__(self) -> None:
+        if self.steps is not None and self.hours is not None:
+            raise ConfigError("steps and hours are both set, here or in what this recipe extends: a plan has one end")
         if self.steps is None and self.hours is None:
             if self.schedule == "linear":
                 raise ConfigError("schedule is 'linear', which needs a planned end: set steps or hours")
@@ -349,6 +360,10 @@ class SweepRecipe:
                 raise ConfigError(f"{name} is empty, expected at least one")
         if not (self.offline or (self.k and (self.windows or self.oracle))):
             raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
+        if any(k >= OFFLINE_K for k in self.k):
+            raise ConfigError(
+                f"k of {OFFLINE_K} words or more reads whole sentences, for which there is offline = true"
+            )
         if self.resamples == 1:
             raise ConfigError("resamples is 1, expected 0 for no interval, or 2 or more")
         if self.baseline and not self.resamples:

@@ -72,6 +72,13 @@ def test_pools_mix_in_the_recipes_ratio_and_repeat_from_counters(shards: Shards)
     assert start == PoolStart(2, POOL_SAMPLES // 2, 3 * POOL_SAMPLES // 2)
 
 
+def test_the_ratio_of_the_sides_is_that_of_the_single_sentences(shards: Shards) -> None:
+    sampler = Sampler(shards, 3.0, 1)
+    batch = assemble(shards, sampler.sentences)
+    source, target = ((ids != PAD_ID).sum() for ids in (batch.source, batch.target))
+    assert sampler.pieces_ratio == pytest.approx(target / source)
+
+
 def test_an_epoch_draws_every_sentence_once(shards: Shards) -> None:
     sampler = Sampler(shards, 1.0, 1)
     count = len(sampler.sentences)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, fake_model
 from turia.cli import main
-from turia.config import Corpus, Published, SweepRecipe, SweepTest
+from turia.config import OFFLINE_K, Corpus, Published, SweepRecipe, SweepTest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, FormatError, InputError
@@ -21,7 +21,6 @@ from turia.evaluation.options import Options
 from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import evaluate
 from turia.interop.sweep import (
-    OFFLINE_K,
     Configuration,
     Job,
     SweptModel,
@@ -88,6 +87,7 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
         ({"windows": [-1]}, r"windows\[0\] is -1"),
+        ({"k": [4, 1000]}, "k of 1000 words or more reads whole sentences"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(keys: dict[str, object], cause: str) -> None:

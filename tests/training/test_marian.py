@@ -191,6 +191,7 @@ def test_it_is_adapted_by_multi_k_fine_tuning(run: Path, tmp_path: Path) -> None
     toy = load_toml(Recipe, TINY)
     adapt = load_toml(Recipe, run / "adapt.toml")
     assert adapt.training.start_from == run
+    assert adapt.model.encoder == "pbe", "a bidirectional encoder would have seen whole sentences"
     recipe = replace(
         adapt,
         source_language=toy.source_language,

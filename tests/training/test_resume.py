@@ -18,7 +18,7 @@ from tests.training.toy import toy_recipe
 from turia.config import Corpus, Recipe
 from turia.corpus.prepare import prepare
 from turia.errors import ConfigError, ModelError, ResourceError
-from turia.model.checkpoint import load_tensors
+from turia.model.checkpoint import load_json, load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
@@ -218,9 +218,49 @@ def test_data_prepared_anew_with_other_subwords_is_refused(tmp_path: Path) -> No
     model = once.data.folder / "subwords.model"
     with pytest.raises(ConfigError, match=r"another subwords\.model: the data has been prepared anew"):
         train(once, lambda _: None)
-    # --fresh takes them over.
-    train(once, lambda _: None, fresh=True)
+    # --fresh takes them over, with the recipe that they are of.
+    with pytest.raises(ConfigError, match=r"prepared from another recipe, .*; run `turia prepare`"):
+        train(once, lambda _: None, fresh=True)
+    train(other, lambda _: None, fresh=True)
     assert (once.run / "subwords.model").read_bytes() == model.read_bytes()
+
+
+def test_data_of_another_recipe_is_refused_and_a_run_that_is_there_goes_on(tmp_path: Path) -> None:
+    once = quick(tmp_path, steps=1)
+    (corpus,) = once.data.train
+    more = replace(once, data=replace(once.data, train=(replace(corpus, repeat=2),)))
+    with pytest.raises(ConfigError, match=r"prepared from another recipe, .*; run `turia prepare`"):
+        train(more, lambda _: None)
+    assert not once.run.exists()
+    train(once, lambda _: None)
+    said: list[str] = []
+    train(replace(more, training=replace(more.training, steps=2)), lambda news: said.append(str(news)))
+    assert said[0] == f"{once.data.folder} is not what this recipe would prepare now; the run goes on with it as it is"
+    assert RunFolder(once.run).steps()[-1] == 2
+    # Where the corpora are not at hand, nobody can tell.
+    gone = replace(more.data, train=(replace(corpus, source=tmp_path / "gone"),))
+    away = replace(more, run=tmp_path / "away", data=gone)
+    train(away, lambda _: None)
+    assert RunFolder(away.run).steps() == [1]
+
+
+def test_a_run_keeps_the_normalisation_of_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = quick(tmp_path, steps=1)
+    train(recipe, lambda _: None)
+    monkeypatch.setattr("turia.training.run.NORMALISATION", 7)
+    train(replace(recipe, training=replace(recipe.training, steps=2)), lambda _: None)
+    assert load_json(recipe.run / "data.json")["normalisation"] == 1
+
+
+def test_a_recipe_that_never_sees_windows_is_validated_on_single_sentences(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=1)
+    assert recipe.windows.history > 0
+    single = replace(recipe, run=tmp_path / "single", training=replace(recipe.training, windows_from=1.0))
+    for one in (recipe, single):
+        train(one, lambda _: None)
+    with_windows, without = (RunFolder(one.run).read_log()[-1] for one in (recipe, single))
+    assert any(name.startswith("dev_loss_last") for name in with_windows)
+    assert not any(name.startswith("dev_loss_last") for name in without)
 
 
 @pytest.mark.parametrize(

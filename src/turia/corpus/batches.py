@@ -66,6 +66,8 @@ class Sampler:
         self.lengths = np.maximum(source, target)
         self.labels = target - 1
         """[M] labels of each sample: all of its target but the opening symbol."""
+        self.pieces_ratio = float(target[self.sentences].sum() / max(1, source[self.sentences].sum()))
+        """Target positions to source positions of single sentences, each corpus as often as it is drawn."""
         self.sentences_per_window, self.seed = sentences_per_window, seed
 
     def pool(

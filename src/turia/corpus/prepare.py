@@ -41,6 +41,7 @@ from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_repo
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError
 from turia.locking import alone_in
+from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
 from turia.typed import from_dict, to_dict
 
@@ -289,7 +290,7 @@ class _Preparation:
 def digest(recipe: Recipe) -> str:
     """sha256 over all that decides the bytes of the shards. Where files lie does not; what they hold does."""
     decisive = {
-        "version": [VERSION, _RULES],
+        "version": [VERSION, _RULES, NORMALISATION],
         "languages": [recipe.source_language, recipe.target_language],
         "train": [_identity(corpus) for corpus in recipe.data.train],
         "dev": [_identity(corpus) for corpus in recipe.data.dev],

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from turia import __version__
-from turia.config import SweepRecipe, SweepTest, file_name
+from turia.config import OFFLINE_K, SweepRecipe, SweepTest, file_name
 from turia.corpus.documents import read
 from turia.corpus.processes import in_processes, write_whole
 from turia.engine.batcher import run_together
@@ -47,8 +47,6 @@ from turia.segmenter.classifier import SETTINGS_FILE
 from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
 
-OFFLINE_K = 1000
-"""More words than any sentence has: nothing is written before the whole sentence is read."""
 _REPORT_WORDS = 100
 """Progress is told after so many source words."""
 

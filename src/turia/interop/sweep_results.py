@@ -228,8 +228,8 @@ def _score_run(task: _ScoreTask) -> Row:
     run = task.run
     loaded = load_streams(run.test.sources, run.test.references, run.traces())
     # Traces of older releases do not say which files they are of; their configuration.json does.
-    files = {"files": run.model.sha256[:SHORT_SUM]}
-    streams = [replace(stream, settings={**stream.settings, **files}) for stream in loaded]
+    model_files = run.model.sha256[:SHORT_SUM]
+    streams = [replace(stream, settings={**stream.settings, "files": model_files}) for stream in loaded]
     notes = Counter(
         record.kind
         for trace in run.traces()

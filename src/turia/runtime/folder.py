@@ -20,13 +20,15 @@ from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
 from turia.model.presets import Shape
 from turia.runtime.tensors import Precision
+from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords
 from turia.typed import from_dict, to_dict
 
 FORMAT = 2
 """1, before the first release, had weights of 8 bits, which the kernels that this one takes would saturate."""
-AS_GIVEN, NORMALISATION = 0, 1
-"""Words as they are, and the version of text/normalise.py's rules: a model must be run with what it was trained on."""
+AS_GIVEN = 0
+"""In place of a version of text/normalise.py's rules: words as they are. A model must be run with what it was trained
+on."""
 
 CONFIG_FILE, SUMS_FILE, CARD_FILE = "config.json", "SHA256SUMS", "README.md"
 NEW_CARD_FILE, ATTRIBUTES_FILE = "README.new.md", ".gitattributes"

@@ -26,6 +26,8 @@ from functools import lru_cache
 
 from turia.text.symbols import WORD_END
 
+NORMALISATION = 1
+"""The version of the source's rules. Raised when they change: a model must be run with those that it was trained on."""
 _SPOKEN_SYMBOLS = frozenset("%‰&§°+")
 _APOSTROPHES = frozenset("'’‘‛ʼʻ`´′＇")
 _HYPHENS = frozenset("-‐‑‒–—―−﹘﹣－")

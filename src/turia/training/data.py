@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turia.config import Recipe
+from turia.corpus.prepare import digest
 from turia.corpus.shards import Meta, Shards, load_subwords
-from turia.errors import ConfigError
+from turia.errors import ConfigError, TuriaError
 from turia.text.subwords import Subwords
 
 
@@ -31,6 +32,19 @@ def open_data(recipe: Recipe) -> PreparedData:
     for shards in (data.train, data.dev):
         _check(shards.meta, recipe)
     return data
+
+
+def is_stale(data: PreparedData, recipe: Recipe) -> bool:
+    """Whether the recipe's part for `turia prepare`, or what its corpora hold, is no longer what was prepared.
+
+    Where the corpora are not at hand, as on a machine that only trains, it is taken to be.
+    """
+    positions = data.train.meta.max_positions
+    try:
+        wanted = digest(replace(recipe, model=replace(recipe.model, max_positions=positions)))
+    except (OSError, TuriaError):
+        return False
+    return wanted != data.train.meta.recipe
 
 
 def _check(meta: Meta, recipe: Recipe) -> None:

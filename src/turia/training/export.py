@@ -12,9 +12,10 @@ from turia.errors import InputError, ModelError
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
 from turia.runtime.export import write_folder
-from turia.runtime.folder import NORMALISATION, ModelConfig
+from turia.runtime.folder import ModelConfig
 from turia.runtime.tensors import Precision
 from turia.segmenter.classifier import SETTINGS_FILE
+from turia.text.normalise import NORMALISATION
 from turia.training.run import RunFolder
 
 
@@ -96,6 +97,11 @@ def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
     return [f"{name} {value:.2f}" for name, value in figures if name == "dev_loss" or name.startswith("bleu")]
 
 
+def _samples(recipe: Recipe) -> str:
+    history = recipe.windows.history if recipe.training.windows_from < 1 else 0
+    return f"windows of {history}" if history else "single sentences"
+
+
 def _card(
     config: ModelConfig, recipe: Recipe, corpora: dict[str, str | None], checkpoints: list[str], scores: list[str]
 ) -> str:
@@ -121,8 +127,8 @@ def _card(
         f"- Transformer {shape.width}/{shape.feed_forward}, {shape.heads} heads, {shape.encoder_layers} encoder and "
         f"{shape.decoder_layers} decoder layers, {shape.target_vocabulary} target pieces; {config.precision}",
         f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
-        f"- history {config.history} words (trained with windows of {recipe.windows.history}), catch-up "
-        f"{config.gamma} target words to a source word",
+        f"- history {config.history} words (trained with {_samples(recipe)}), catch-up {config.gamma} target words "
+        "to a source word",
         f"- search: {'greedy' if config.beam == 1 else f'a beam of {config.beam}'}",
         f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
         "",

@@ -32,7 +32,7 @@ from turia.model.transformer import Transformer
 from turia.stopping import StopRequests
 from turia.training import schedule
 from turia.training.curves import draw_curves
-from turia.training.data import PreparedData, open_data
+from turia.training.data import PreparedData, is_stale, open_data
 from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.multik import Policy, batch_limits, longest_source, sample_k
@@ -194,9 +194,8 @@ class Trainer:
         reach, limit = batch_limits(batch, k, self.policy)
         tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
         if self.training.shift > 0:
-            sizes, positions = self.train.meta.sizes, self.model.shape.max_positions
-            ratio = sizes.target_pieces / sizes.source_pieces
-            tensors.append(draw_shifts(rng, batch, self.training.shift, positions, ratio))
+            positions = self.model.shape.max_positions
+            tensors.append(draw_shifts(rng, batch, self.training.shift, positions, self.sampler.pieces_ratio))
         with self._mixed_precision():
             loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
         return loss
@@ -218,10 +217,11 @@ class Trainer:
 
     def _enter_pool(self) -> None:
         self.progress.pool_batch_tokens = schedule.batch_tokens(self.training, self.progress.step)
-        # From 1.0 on is never, though at the last step all is done.
-        self.progress.pool_with_windows = (
-            self.recipe.windows.history > 0 and self.share_done() >= self.training.windows_from < 1
-        )
+        self.progress.pool_with_windows = self._sees_windows() and self.share_done() >= self.training.windows_from
+
+    def _sees_windows(self) -> bool:
+        """Whether windows join at some time. From 1.0 on is never, though at the last step all is done."""
+        return self.recipe.windows.history > 0 and self.training.windows_from < 1
 
     def _draw_pool(self) -> None:
         self._batches, self._following = self.sampler.pool(
@@ -363,7 +363,7 @@ class Trainer:
                     self.dev,
                     self.subwords,
                     self.policy,
-                    self.recipe.windows.history,
+                    self.recipe.windows.history if self._sees_windows() else 0,
                     self.recipe.validation,
                 )
         except Stopped:
@@ -400,9 +400,17 @@ def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
     Raises `Stopped`, with a checkpoint of the last step, when SIGINT or SIGTERM comes before.
     """
     data = open_data(recipe)
+    stale = is_stale(data, recipe)
+    if stale and (fresh or not RunFolder(recipe.run).steps()):
+        raise ConfigError(
+            f"{recipe.data.folder} was prepared from another recipe, from other corpora or by another release; "
+            f"run `turia prepare` on this recipe first"
+        )
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
     with ranks() as peers, RunFolder(recipe.run).alone() if peers.leads else nullcontext():
+        if stale and peers.leads:
+            report(f"{recipe.data.folder} is not what this recipe would prepare now; the run goes on with it as it is")
         trainer = Trainer(recipe, data, peers, report if peers.leads else lambda _: None, fresh)
         with trainer.stop.noted():
             trainer.go()

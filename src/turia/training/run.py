@@ -1,7 +1,7 @@
 """A run folder: what a training run leaves on disk, and how it is found again.
 
 recipe.json            what it was trained with, paths resolved
-data.json              what the prepared data measured: gamma; the corpora of what it started from
+data.json              of the prepared data: gamma, the rules of normalisation; the corpora of what it started from
 *subwords.model        copied from the prepared data
 metrics.jsonl          one line each log interval and each validation
 curves.png             the same, drawn
@@ -26,6 +26,7 @@ from turia.locking import alone_in
 from turia.model.checkpoint import load_json, replace_durably
 from turia.runtime.card import card_corpora
 from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
+from turia.text.normalise import NORMALISATION
 from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
@@ -81,7 +82,9 @@ class RunFolder:
         if self.steps():
             self._check_same_subwords(models)
         replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        data = {"gamma": gamma, "learned_before": before}
+        noted = load_json(self.path / "data.json") if self.steps() else {}
+        normalisation = noted.get("normalisation", NORMALISATION)
+        data = {"gamma": gamma, "normalisation": normalisation, "learned_before": before}
         replace_durably(self.path / "data.json", json.dumps(data).encode())
         for name, content in models.items():
             replace_durably(self.path / name, content)

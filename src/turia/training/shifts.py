@@ -1,8 +1,8 @@
 """Single sentences begin where they would behind a history (Kiyono et al. 2021, SHAPE: shifted absolute positions).
 
 Positions are absolute: what is learned at the first ones is not known at those behind a history, and most sentences
-of the mix are single ones, which stand at the first. Moved to random places, they teach all places alike. Windows stay
-where they are, as in inference.
+of the mix are single ones, which stand at the first. Moved to random places, they teach all places alike. Windows of
+more than one sentence stay where they are, as in inference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ two sides begin about as far apart as they would behind one."""
 
 
 def draw_shifts(rng: np.random.Generator, batch: Batch, most: int, positions: int, ratio: float) -> Tensor:
-    """[B, 2] positions by which source and target begin later: 0 to `most` for single sentences, 0 for windows.
+    """[B, 2] positions by which source and target begin later: 0 to `most` for samples of one sentence, 0 for others.
 
     `ratio` is target pieces to source pieces of the corpus. No row passes `positions`, the size of the table.
     """
