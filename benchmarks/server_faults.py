@@ -7,6 +7,7 @@ fakes: it is the server that is tried. tests/server/test_faults.py runs all of i
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import base64
 import json
@@ -16,7 +17,6 @@ import os
 import random
 import re
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -441,5 +441,10 @@ def run(name: str, size: int | None = None) -> str:
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or SCENARIOS:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenario", nargs="*", help=f"of {', '.join(SCENARIOS)}; all of them without any")
+    wanted = parser.parse_args().scenario
+    if unknown := set(wanted) - set(SCENARIOS):
+        parser.error(f"no such scenario: {', '.join(sorted(unknown))}")
+    for chosen in wanted or SCENARIOS:
         print(f"{chosen}: {run(chosen)}", flush=True)

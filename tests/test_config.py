@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.config import Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training
+from turia.config import COMMANDS, Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training, load_recipe
 from turia.errors import ConfigError
 from turia.typed import from_dict, load_toml, to_dict
 
@@ -118,6 +118,22 @@ def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -
     with pytest.raises(ConfigError) as caught:
         recipe(**tables)
     assert str(caught.value) == message
+
+
+def test_a_recipe_of_another_kind_is_called_so() -> None:
+    recipes = Path(__file__).parents[1] / "recipes"
+    kinds: dict[str, type[Any]] = {
+        "tiny": Recipe,
+        "segmenter-de": SegmenterRecipe,
+        "sweep-beam-de-en": SweepRecipe,
+    }
+    for name, own in kinds.items():
+        path = recipes / f"{name}.toml"
+        assert isinstance(load_recipe(own, path), own)
+        for kind in set(kinds.values()) - {own}:
+            with pytest.raises(ConfigError) as caught:
+                load_recipe(kind, path)
+            assert str(caught.value) == f"{path}: this is a recipe for {COMMANDS[own]}"
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,17 @@ def _socket_url(url: str) -> str:
     return urlunsplit(parts._replace(scheme="wss" if parts.scheme == "https" else "ws", path=f"{parts.path}/socket"))
 
 
+def _detail(text: str) -> str:
+    """What a server says against a request, for people."""
+    try:
+        detail = json.loads(text)["detail"]
+        if isinstance(detail, list):  # values that do not fit, as FastAPI tells them
+            return "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in detail)
+    except (ValueError, KeyError, IndexError, TypeError):
+        return text
+    return str(detail)
+
+
 def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
     """The JSON answer to a POST; what the server says against it is an error for people."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
@@ -319,6 +330,6 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
         # A proxy in front of servers that are away or begin anew says 404 or 502, in words of its own.
         if error.code >= 500 or not text.startswith('{"detail":'):
             raise BusyError(f"{url}: no stream is taken now ({error.code}): {text}") from None
-        raise InputError(f"{url}: refused with {error.code}: {text}") from None
+        raise InputError(f"{url}: refused with {error.code}: {_detail(text)}") from None
     except (HTTPException, json.JSONDecodeError) as error:
         raise ConnectionError(f"{url}: the answer broke off") from error

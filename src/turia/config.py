@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from turia.errors import ConfigError
-from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, Positive, Share
+from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, Positive, Share, load_toml
+
+T = TypeVar("T")
 
 Encoder = Literal["bidirectional", "unidirectional", "pbe"]
 Anchor = Literal["window", "sentence"]
@@ -373,3 +375,30 @@ class SweepRecipe:
         models = self.models + self.bounds
         if len({Path(model).name for model in models}) < len(models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")
+
+
+COMMANDS: dict[type[Any], str] = {
+    Recipe: "`turia prepare` and `turia train`",
+    SegmenterRecipe: "`turia segmenter train`",
+    SweepRecipe: "`turia sweep`",
+}
+"""Kinds of recipes, and what reads them."""
+
+
+def load_recipe(kind: type[T], path: Path) -> T:
+    """A recipe of this kind from a file. One of another kind is called so: its keys would seem to be misspelt."""
+    try:
+        return load_toml(kind, path)
+    except ConfigError as error:
+        for other, command in COMMANDS.items():
+            if "unknown key" in str(error) and _can_be(other, path):
+                raise ConfigError(f"{path}: this is a recipe for {command}") from None
+        raise
+
+
+def _can_be(kind: type[Any], path: Path) -> bool:
+    try:
+        load_toml(kind, path)
+    except ConfigError:
+        return False
+    return True

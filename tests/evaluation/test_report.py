@@ -113,3 +113,9 @@ def test_the_table_shows_every_figure_once() -> None:
     measures = list(table.columns[0].cells)
     assert measures == ["AP", "AL", "DAL", "AP", "AL", "LAAL", "DAL", "StreamLAAL", "LongYAAL", "BLEU", "chrF"]
     assert "±" in str(list(table.columns[2].cells)[-1])
+
+
+def test_a_figure_of_no_sentence_is_a_dash() -> None:
+    report = replace(evaluate([FIRST], Options()), seconds={"AL": 1.5, "LongYAAL": float("nan")})
+    assert list(report.as_table().columns[2].cells)[3:5] == ["1.500", "–"]
+    assert report.as_json()["seconds"] == {"AL": 1.5, "LongYAAL": None}

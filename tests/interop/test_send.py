@@ -92,4 +92,8 @@ def test_what_is_wrong_is_told_in_a_line(command: list[str], capsys: pytest.Capt
     assert main([*command[:-2]]) == 2
     assert "refused with 401" in capsys.readouterr().err
     assert main([*command, "--model", "xx-yy"]) == 2
-    assert "de-en, en-de" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "de-en, en-de" in refused
+    assert "detail" not in refused
+    assert main([*command, "--k", "500"]) == 2
+    assert capsys.readouterr().err.endswith("refused with 422: k: Input should be less than or equal to 100\n")

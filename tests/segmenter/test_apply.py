@@ -104,6 +104,13 @@ def test_a_source_that_breaks_off_gives_out_what_was_read() -> None:
         next(found)
 
 
+@pytest.mark.parametrize("name", ["talk.txt", "", "d", "german"])
+def test_a_file_is_no_language(name: str) -> None:
+    with pytest.raises(InputError, match=r"expected the code of a language, such as de"):
+        choose(None, name, 1, 60)
+    assert choose(None, "pt-BR", 1, 60).window == 1
+
+
 def test_argmax_is_for_a_network() -> None:
     with pytest.raises(InputError, match="--argmax is for the network of --model"):
         choose(None, "de", 1, 60, argmax=True)

@@ -17,13 +17,12 @@ def train(
 
     All its windows are trained. Goes on after the run folder's last finished epoch, if there is one.
     """
-    from turia.config import SegmenterRecipe
+    from turia.config import SegmenterRecipe, load_recipe
     from turia.console import Display
     from turia.segmenter.training import train as learn
-    from turia.typed import load_toml
 
     with Display("segmenter") as display:
-        report = learn(load_toml(SegmenterRecipe, recipe), display.update, fresh)
+        report = learn(load_recipe(SegmenterRecipe, recipe), display.update, fresh)
     for window, f1 in report.f1.items():
         print(f"w={window} threshold {report.thresholds[window]:.4f} dev F1 {f1:.4f} (its own past boundaries)")
     print(report.folder)

@@ -20,11 +20,10 @@ def prepare(
     ray: Annotated[bool, typer.Option("--ray", help="Work on the Ray cluster of RAY_ADDRESS, or on one here.")] = False,
 ) -> None:
     """Make shards of a recipe's corpora. They are normalised, filtered, windowed and encoded."""
-    from turia.config import Recipe
+    from turia.config import Recipe, load_recipe
     from turia.console import Display
     from turia.corpus.prepare import prepare as make_shards
     from turia.corpus.report import Progress
-    from turia.typed import load_toml
 
     spread = None
     if ray:
@@ -42,7 +41,7 @@ def prepare(
             else:
                 display.update(progress.share(), f"{progress.stage} {progress.detail}")
 
-        report = make_shards(load_toml(Recipe, recipe), show, processes, spread)
+        report = make_shards(load_recipe(Recipe, recipe), show, processes, spread)
     for line in report.lines():
         print(line)
 
@@ -52,11 +51,10 @@ def train(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run's checkpoints are deleted.")] = False,
 ) -> None:
     """Train a model. Goes on from the run folder's newest checkpoint, if there is one."""
-    from turia.config import Recipe
+    from turia.config import Recipe, load_recipe
     from turia.console import Display
     from turia.training.loop import Status
     from turia.training.loop import train as learn
-    from turia.typed import load_toml
 
     with Display("train") as display:
 
@@ -66,7 +64,7 @@ def train(
             else:
                 display.update(news.share, news.line())
 
-        folder = learn(load_toml(Recipe, recipe), show, fresh)
+        folder = learn(load_recipe(Recipe, recipe), show, fresh)
     print(folder)
 
 

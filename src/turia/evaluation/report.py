@@ -85,13 +85,18 @@ class Report:
             table.add_row(name, Convention.AUTHORS.value, f"{value:.3f}")
         for convention, figures in self.others.items():
             for name, value in figures.items():
-                table.add_row(name, convention.value, f"{value:.3f}")
+                table.add_row(name, convention.value, _figure(value))
         for name, value in self.seconds.items():
-            table.add_row(name, "in seconds", f"{value:.3f}")
+            table.add_row(name, "in seconds", _figure(value))
         for score in (self.bleu, self.chrf):
             interval = "" if score.confidence is None else f" ± {score.confidence:.2f}"
             table.add_row(score.name, "sacrebleu", f"{score.value:.2f}{interval}")
         return table
+
+
+def _figure(value: float) -> str:
+    """A dash where no sentence could be scored."""
+    return "–" if isnan(value) else f"{value:.3f}"
 
 
 def evaluate(streams: Sequence[StreamLog], options: Options) -> Report:

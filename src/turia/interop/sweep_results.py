@@ -22,7 +22,7 @@ from rich import box
 from rich.table import Table
 
 from turia import __version__
-from turia.config import Published, SweepRecipe, file_name
+from turia.config import Published, SweepRecipe, file_name, load_recipe
 from turia.corpus.processes import in_processes
 from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import load_streams, read_lines
@@ -33,7 +33,6 @@ from turia.evaluation.units import words_of_tokens
 from turia.interop.sweep import Configuration, Plan, Run, Show, plan, translate, write_bytes
 from turia.runtime.folder import SHORT_SUM
 from turia.stream.trace import Note, parse_trace
-from turia.typed import load_toml
 
 VERSIONED = ("numpy", "onnxruntime", "sacrebleu", "sentencepiece", "rapidfuzz")
 """Packages whose versions could change a figure."""
@@ -115,7 +114,7 @@ class Results:
 
 def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Results:
     """Runs the recipe `path`. `fresh` forgets what was translated before."""
-    recipe = load_toml(SweepRecipe, path)
+    recipe = load_recipe(SweepRecipe, path)
     planned = plan(recipe, path.parent)
     for test in recipe.test:
         if test.published is not None:

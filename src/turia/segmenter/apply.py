@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -21,6 +22,8 @@ def choose(model: Path | None, punctuation: str | None, window: int, max_words: 
     if punctuation is not None:
         if argmax:
             raise InputError("--argmax is for the network of --model; punctuation has no probabilities")
+        if not re.fullmatch(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*", punctuation):
+            raise InputError(f"--punctuation {punctuation}: expected the code of a language, such as de")
         return PunctuationSegmenter(punctuation, window, max_words)
     assert model is not None
     classifier = Classifier(model, window)
