@@ -27,7 +27,7 @@ __all__ = ["model_folder"]
 ROOT = Path(__file__).parents[1]
 SCREEN = 64
 """Lines of a page that a reader sees at once, on a tall screen."""
-PAGES = ("asr", "hub", "logs", "marian", "rest", "simuleval", "subtitles", "translate")
+PAGES = ("asr", "evaluate", "hub", "logs", "marian", "rest", "simuleval", "subtitles", "translate")
 
 
 def blocks(page: str, language: str = "sh") -> list[str]:
