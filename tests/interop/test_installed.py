@@ -8,24 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.test_card import CARD
 from turia.cli import main
 from turia.interop.installed import describe
 from turia.runtime.folder import CARD_FILE
-
-CARD = """---
-language: [de, en]
-data:
-- Europarl v10
-- "Tatoeba: 2024"
-- "the \\"best\\" \\u00e4"
-- 'somebody''s'
-scores: 'BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)'
-empty:
----
-# A model
-
-scores: not this one
-"""
 
 
 @pytest.fixture
