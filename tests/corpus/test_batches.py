@@ -53,6 +53,12 @@ def test_batches_hold_every_sample_once_and_keep_their_size() -> None:
     assert lengths.sum() / padded > 0.85, "like lengths go together"
 
 
+def test_what_is_measured_again_and_again_is_cut_without_chance() -> None:
+    lengths = np.array([9, 5, 7, 5, 9, 7])
+    batches = cut_batches(np.arange(6), lengths, 18)
+    assert [batch.tolist() for batch in batches] == [[1, 3], [2, 5], [0, 4]]
+
+
 def test_a_sample_longer_than_a_batch_comes_alone() -> None:
     batches = cut_batches(np.arange(3), np.array([5, 50, 5]), 20, np.random.default_rng(0))
     assert sorted(map(len, batches)) == [1, 2]

@@ -120,10 +120,13 @@ def side_lengths(shards: Shards) -> tuple[Ints, Ints]:
 
 
 def cut_batches(
-    samples: Ints, lengths: Ints, batch_tokens: int, rng: np.random.Generator
+    samples: Ints, lengths: Ints, batch_tokens: int, rng: np.random.Generator | None = None
 ) -> list[npt.NDArray[np.int64]]:
-    """Batches of like lengths, padded size within `batch_tokens`; a longer sample is a batch of its own."""
-    noise = rng.uniform(1 - _LENGTH_NOISE, 1 + _LENGTH_NOISE, len(samples))
+    """Batches of like lengths, padded size within `batch_tokens`; a longer sample is a batch of its own.
+
+    Without `rng` the same lengths always go together.
+    """
+    noise = 1.0 if rng is None else rng.uniform(1 - _LENGTH_NOISE, 1 + _LENGTH_NOISE, len(samples))
     ordered = samples[np.argsort(lengths[samples] * noise, kind="stable")]
     batches, begin, longest = [], 0, 0
     for end, length in enumerate(lengths[ordered]):
@@ -150,7 +153,7 @@ def samples_in_order(shards: Shards, windows: bool, batch_tokens: int, most: int
     flags = shards.samples[:, 2]
     samples = np.flatnonzero(((flags & WINDOW) > 0) == windows)
     lengths = np.maximum(*side_lengths(shards))
-    batches = cut_batches(samples, lengths, batch_tokens, np.random.default_rng(0))
+    batches = cut_batches(samples, lengths, batch_tokens)
     taken: Sequence[int] = range(len(batches))
     if 0 < most < len(batches):
         taken = [int((i + 0.5) * len(batches) / most) for i in range(most)]

@@ -373,7 +373,10 @@ class Trainer:
     def _measure(self) -> str:
         """What decides the value of `dev_loss`, beside the weights."""
         every = self.recipe.validation
-        return f"k {', '.join(map(str, every.k))}; {every.batches or 'all'} batches, evenly spaced"
+        samples = "windows" if self._sees_windows() else "sentences"
+        return (
+            f"k {', '.join(map(str, every.k))}; {every.batches or 'all'} batches of {samples} by length, evenly spaced"
+        )
 
     # --- precision and peers -----------------------------------------------------------------------------------
 
