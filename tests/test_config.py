@@ -120,6 +120,26 @@ def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -
     assert str(caught.value) == message
 
 
+def test_a_plan_in_hours_replaces_one_in_steps_that_it_extends(tmp_path: Path) -> None:
+    languages = 'source_language = "de"\ntarget_language = "en"\n'
+    (tmp_path / "below.toml").write_text(languages + "[training]\nsteps = 10\nkeep = 2\n")
+    (tmp_path / "hours.toml").write_text('extends = "below.toml"\n[training]\nhours = 2.0\n')
+    (tmp_path / "back.toml").write_text('extends = "hours.toml"\n[training]\nsteps = 7\n')
+    below, hours, back = (
+        load_recipe(Recipe, tmp_path / f"{name}.toml").training for name in ("below", "hours", "back")
+    )
+    assert (below.steps, below.hours) == (10, None)
+    assert (hours.steps, hours.hours, hours.keep) == (None, 2.0, 2)
+    assert (back.steps, back.hours) == (7, None)
+
+
+def test_a_recipe_of_another_kind_is_called_so_whatever_its_first_key(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text('windows = [0]\nfolder = "x"\n[[test]]\nname = "toy"\ncorpus = {}\n')
+    with pytest.raises(ConfigError, match="this is a recipe for `turia sweep`"):
+        load_recipe(Recipe, path)
+
+
 def test_a_recipe_of_another_kind_is_called_so() -> None:
     recipes = Path(__file__).parents[1] / "recipes"
     kinds: dict[str, type[Any]] = {
@@ -153,7 +173,7 @@ def test_a_recipe_of_another_kind_is_called_so() -> None:
         ),
         (
             {"training": {"steps": 9, "hours": 1.0}},
-            "training.steps and hours are both set, here or in what this recipe extends: a plan has one end",
+            "training.steps and hours are both set: a plan has one end",
         ),
         (
             {"model": {"anchor": "window", "conventions": "marian"}},

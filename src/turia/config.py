@@ -173,7 +173,7 @@ class Training:
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.hours is not None:
-            raise ConfigError("steps and hours are both set, here or in what this recipe extends: a plan has one end")
+            raise ConfigError("steps and hours are both set: a plan has one end")
         if self.steps is None and self.hours is None:
             if self.schedule == "linear":
                 raise ConfigError("schedule is 'linear', which needs a planned end: set steps or hours")
@@ -389,9 +389,9 @@ def load_recipe(kind: type[T], path: Path) -> T:
     """A recipe of this kind from a file. One of another kind is called so: its keys would seem to be misspelt."""
     try:
         return load_toml(kind, path)
-    except ConfigError as error:
+    except ConfigError:
         for other, command in COMMANDS.items():
-            if "unknown key" in str(error) and _can_be(other, path):
+            if other is not kind and _can_be(other, path):
                 raise ConfigError(f"{path}: this is a recipe for {command}") from None
         raise
 

@@ -77,6 +77,10 @@ def _load(kind: type[T], path: Path, above: tuple[Path, ...]) -> T:
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """The keys of both; where both have one, tables are merged and any other value is that of `above`."""
     merged = dict(below)
+    for key, other in (("steps", "hours"), ("hours", "steps")):
+        if key in above and other not in above:
+            # A plan has one end, and a file cannot unset what another one says.
+            merged.pop(other, None)
     for key, value in above.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
             merged[key] = _laid_over(merged[key], value)

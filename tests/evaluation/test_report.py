@@ -45,7 +45,7 @@ def test_given_cuts_are_used() -> None:
 def test_the_signature_says_what_the_trace_told() -> None:
     assert evaluate([FIRST, SECOND], Options(dal_scale=0.95, latency=(Convention.LONGYAAL,))).signature == (
         "latency:authors+longyaal|unit:word|dal-scale:0.95|resegmenter:mwer.1|streams:2"
-        f"|model:de-en|k:1,2|w:0|h:60|gamma:1.0|rounding:floor|turia:{__version__}"
+        f"|model:de-en,unknown|k:1,2|w:0|h:60,unknown|gamma:1.0,unknown|rounding:floor,unknown|turia:{__version__}"
     )
     assert "|resegmenter:none|" in evaluate([SECOND], Options()).signature
     assert "|unit:moses|language:de|" in evaluate([SECOND], Options(unit=Unit.MOSES, language="de")).signature

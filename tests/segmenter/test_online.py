@@ -174,6 +174,12 @@ def test_given_sentences_come_out_as_given(window: int, lengths: list[int]) -> N
     assert sentence_lengths(visible) == lengths
 
 
+def test_the_last_given_word_ends_the_stream_also_at_a_pause() -> None:
+    segmenter = GivenSegmenter([2, 1], 1)
+    visible = feed(segmenter, ["a", "b", "c", PAUSE])
+    assert [item.reason for item in visible] == [None, Reason.GIVEN, Reason.END]
+
+
 def test_a_pause_does_not_move_the_given_ends() -> None:
     segmenter = GivenSegmenter([3, 1])
     visible = feed(segmenter, ["a", "b", PAUSE, "c", "d"])

@@ -96,6 +96,20 @@ def test_what_is_deployed_has_keys_or_says_that_it_has_none() -> None:
         build(args | {"without_keys": False})
     assert build(args | {"without_keys": True}) is not None
     assert build(args | {"key_file": "keys"}) is not None
+    for wrong in ({"beam": 0}, {"history": -5}, {"origins": ["a.org"]}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong)).rstrip('s')}"):
+            build(args | {"without_keys": True} | wrong)
+
+
+def test_replicas_load_models_with_the_search_and_history_of_the_deployment(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
+    from turia.runtime.random_model import write_random_folder
+    from turia.server.on_ray import Deployed, load_models
+
+    write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
+    deployed = Deployed("redis://127.0.0.1", (str(tmp_path),), 1, history=7, beam=3)
+    settings = load_models(deployed)["de-en"].stream(k=1, punctuation=True).settings
+    assert (settings.history, settings.beam) == (7, 3)
 
 
 def test_the_benchmark_takes_a_model_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

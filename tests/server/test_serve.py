@@ -13,7 +13,7 @@ from turia.errors import InputError, ResourceError
 from turia.runtime.folder import load_folder
 from turia.runtime.session import EncodeRequest
 from turia.server.limits import Limits
-from turia.server.serve import Options, data_folder, listen, read_keys, serve, url_of
+from turia.server.serve import Options, check_origins, data_folder, listen, read_keys, serve, url_of
 from turia.server.session import Translators
 
 
@@ -39,8 +39,8 @@ def test_weak_keys_are_refused(text: str, tmp_path: Path) -> None:
         (["--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),
         (["--key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--replicas", "2"], "--replicas needs --ray"),
-        (["--origin", "a.org"], "--origin a.org: expected what browsers send"),
-        (["--origin", "https://a.org/captions"], "--origin https://a.org/captions: expected what browsers send"),
+        (["--origin", "a.org"], "origin a.org: expected what browsers send"),
+        (["--origin", "https://a.org/captions"], "origin https://a.org/captions: expected what browsers send"),
     ],
 )
 def test_what_cannot_work_is_refused_before_models_are_loaded(
@@ -48,6 +48,21 @@ def test_what_cannot_work_is_refused_before_models_are_loaded(
 ) -> None:
     assert main(["serve", "--model", "no-such-model", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://A.org", "https://a.org:443", "http://a.org:80", "https://*", "https://u@a.org", "https://a.org?", ""],
+)
+def test_origins_that_no_browser_sends_are_refused(origin: str) -> None:
+    with pytest.raises(InputError, match="expected what browsers send"):
+        check_origins([origin])
+
+
+def test_origins_that_browsers_send_are_taken() -> None:
+    check_origins(
+        ["https://a.org", "http://127.0.0.1:8080", "http://[::1]:80443", "chrome-extension://abc", "https://a.org:80"]
+    )
 
 
 def test_keys_are_read() -> None:

@@ -166,6 +166,8 @@ def test_words_come_while_the_sentence_is_spoken_and_survive_a_restart(folder: P
     assert translated(restart=False)[0][1] < len(words)
     with pytest.raises(ModelError, match="only greedy search"):
         translator.stream(beam=2, punctuation=True)
+    with pytest.raises(ModelError, match="beam is 2; with these subwords only greedy search"):
+        Translator.load(folder, beam=2)
 
 
 @pytest.mark.parametrize("history", [0, 30])

@@ -250,6 +250,10 @@ def test_a_run_keeps_the_normalisation_of_its_data(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("turia.training.run.NORMALISATION", 7)
     train(replace(recipe, training=replace(recipe.training, steps=2)), lambda _: None)
     assert load_json(recipe.run / "data.json")["normalisation"] == 1
+    # Releases that did not note it had the first rules.
+    (recipe.run / "data.json").write_text('{"gamma": 1.0}')
+    assert RunFolder(recipe.run).normalisation() == 1
+    assert RunFolder(tmp_path / "new").normalisation() == 7
 
 
 def test_a_recipe_that_never_sees_windows_is_validated_on_single_sentences(tmp_path: Path) -> None:

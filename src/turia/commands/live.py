@@ -154,8 +154,8 @@ def serve(
         del loaded
         origins = tuple(origin or ())
         deployed = Deployed(
-            store, names, streams, history, beam, most=replicas, gpus=1.0 if gpu else 0.0, key_file=key_file,
-            origins=origins,
+            store, names, streams, history=history, beam=beam, most=replicas, gpus=1.0 if gpu else 0.0,
+            key_file=key_file, origins=origins,
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return

@@ -290,7 +290,8 @@ class _Preparation:
 def digest(recipe: Recipe) -> str:
     """sha256 over all that decides the bytes of the shards. Where files lie does not; what they hold does."""
     decisive = {
-        "version": [VERSION, _RULES, NORMALISATION],
+        # The first rules of normalisation are not in the digests of the data that they have made.
+        "version": [VERSION, _RULES, *([NORMALISATION] if NORMALISATION > 1 else [])],
         "languages": [recipe.source_language, recipe.target_language],
         "train": [_identity(corpus) for corpus in recipe.data.train],
         "dev": [_identity(corpus) for corpus in recipe.data.dev],

@@ -61,7 +61,7 @@ class Translator:
         """The model of a name (`turia models` lists them) or a folder, checked before use.
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
-        `history` and `beam` are what streams have unless told otherwise, in place of the model's own.
+        `history` and `beam` are what new streams have unless told otherwise, in place of the model's own.
         """
         if not is_count(streams):
             raise InputError(f"streams is {streams!r}, expected a whole number")
@@ -77,6 +77,7 @@ class Translator:
             history=config.history if history is None else history,
             beam=config.beam if beam is None else beam,
         )
+        folder.check_beam(settings.beam)
         runtime = Runtime(folder, threads, providers)
         runtime.warm_up(streams * settings.beam)
         languages = (config.source_language, config.target_language)

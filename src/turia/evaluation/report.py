@@ -206,8 +206,8 @@ def _signature(streams: Sequence[StreamLog], options: Options) -> str:
         "streams": str(len(streams)),
     }
     for name, key in TRACED.items():
-        values = {str(stream.settings[key]) for stream in streams if key in stream.settings}
-        if values:
+        values = {str(stream.settings.get(key, "unknown")) for stream in streams}
+        if values != {"unknown"}:
             parts[name] = ",".join(sorted(values))
     for name, usual in USUAL.items():
         values = {str(stream.settings.get(name, usual)) for stream in streams}

@@ -107,6 +107,13 @@ class ModelFolder:
     listed: frozenset[str]
     """Files that SHA256SUMS names: no other one counts."""
 
+    def check_beam(self, beam: int) -> None:
+        """Refuses a search that cannot be."""
+        if beam > 1 and self.target_subwords.space_first:
+            raise ModelError(
+                f"{self.path}: beam is {beam}; with these subwords only greedy search (1) can tell words apart"
+            )
+
     def sha256(self) -> str:
         """Of SHA256SUMS, and so of all that the model is; not of its card."""
         return hashlib.sha256((self.path / SUMS_FILE).read_bytes()).hexdigest()
@@ -130,11 +137,9 @@ def load_folder(path: Path) -> ModelFolder:
     for name, found, wanted in sizes:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
-    if config.beam > 1 and target.space_first:
-        raise ModelError(
-            f"{path}: beam is {config.beam}; with these subwords only greedy search (1) can tell words apart"
-        )
-    return ModelFolder(path, config, source, target, frozenset(listed))
+    folder = ModelFolder(path, config, source, target, frozenset(listed))
+    folder.check_beam(config.beam)
+    return folder
 
 
 def check_sums(folder: Path, sums: Mapping[str, str]) -> None:

@@ -277,7 +277,7 @@ def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.
     missing = [name for name in providers if name not in onnxruntime.get_available_providers()]
     if missing:
         known = ", ".join(onnxruntime.get_available_providers())
-        advice = "; install onnxruntime-gpu, or leave out --gpu" if missing[0] in GPU else ""
+        advice = "; install onnxruntime-gpu, or run on the CPU" if missing[0] in GPU else ""
         raise InputError(f"{missing[0]} is not in this installation of ONNX Runtime, which has {known}{advice}")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -215,8 +215,8 @@ class GivenSegmenter(Segmenter):
 
     def _out(self, word: str | None, reason: Reason | None) -> Visible:
         # With the last of the given sentences the stream is over, and is translated so: no flush comes before that.
-        is_last = reason is Reason.GIVEN and self._given_out + 1 == self._words
-        return super()._out(word, Reason.END if is_last else reason)
+        is_last = word is not None and self._given_out + 1 == self._words
+        return super()._out(word, Reason.END if is_last and reason is not None else reason)
 
     def _remember(self, word: str | None, ended: bool) -> None:
         self._given_out += word is not None

@@ -38,10 +38,10 @@ from turia.server.app import Access, make_app
 from turia.server.limits import Limits
 from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
-from turia.server.serve import listen, read_keys, url_of
+from turia.server.serve import check_origins, listen, read_keys, url_of
 from turia.server.session import Translators
 from turia.server.store import JOURNAL
-from turia.typed import from_dict
+from turia.typed import Natural, Positive, from_dict
 
 APP = "turia"
 SETTINGS = {
@@ -77,9 +77,9 @@ class Deployed:
     """Names or folders, the same on every node; all that came with the package if there are none."""
     streams: int = Limits.streams
     """Streams of a replica; benchmarks/server_load.py measures what one core holds."""
-    history: int | None = None
-    beam: int | None = None
-    """Of all streams; each model's own without."""
+    history: Natural | None = None
+    beam: Positive | None = None
+    """Of new streams; each model's own without."""
     audience: int = 50
     """Viewers of a stream, in the mean."""
     least: int = 1
@@ -217,6 +217,7 @@ def application(deployed: Deployed, load: Load = load_models) -> Application:
 def build(args: dict[str, Any]) -> Application:
     """For a Serve config file: `import_path: turia.server.on_ray:build`."""
     deployed = from_dict(Deployed, args)
+    check_origins(deployed.origins)
     if deployed.key_file is None and not deployed.without_keys:
         # On which addresses the proxies listen is not told here.
         raise ConfigError(

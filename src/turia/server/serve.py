@@ -75,11 +75,18 @@ def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> 
     keys = read_keys(key_file)
     if not keys and not is_loopback(host):
         raise InputError(f"{host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
-    for origin in origins:
-        # What a browser sends, to the letter: another spelling would let nobody in.
-        if not re.fullmatch(r"https?://[^/?#@\s]+", origin):
-            raise InputError(f"--origin {origin}: expected what browsers send: https://HOST, or http://HOST:PORT")
+    check_origins(origins)
     return Access(Keys(keys), tuple(origins))
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """That they are what browsers send, to the letter: another spelling would let nobody in."""
+    for origin in origins:
+        usual_port = {"http": ":80", "https": ":443"}.get(origin.partition(":")[0], "/")
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#@*\sA-Z]+", origin) or origin.endswith(usual_port):
+            raise InputError(
+                f"origin {origin}: expected what browsers send: https://host, with a port if it is not the usual one"
+            )
 
 
 def serve(translators: Translators, options: Options) -> None:

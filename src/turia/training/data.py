@@ -37,7 +37,7 @@ def open_data(recipe: Recipe) -> PreparedData:
 def is_stale(data: PreparedData, recipe: Recipe) -> bool:
     """Whether the recipe's part for `turia prepare`, or what its corpora hold, is no longer what was prepared.
 
-    Where the corpora are not at hand, as on a machine that only trains, it is taken to be.
+    Where the corpora are not at hand, as on a machine that only trains, nothing is taken to have changed.
     """
     positions = data.train.meta.max_positions
     try:

@@ -15,7 +15,6 @@ from turia.runtime.export import write_folder
 from turia.runtime.folder import ModelConfig
 from turia.runtime.tensors import Precision
 from turia.segmenter.classifier import SETTINGS_FILE
-from turia.text.normalise import NORMALISATION
 from turia.training.run import RunFolder
 
 
@@ -47,7 +46,7 @@ def export_run(
         gamma=float(data["gamma"]),
         history=recipe.windows.history if history is None else history,
         trained_k=recipe.training.k_range,
-        normalisation=int(data.get("normalisation", NORMALISATION)),
+        normalisation=trained.normalisation(),
         beam=beam,
     )
     # A mean of checkpoints has not been validated.

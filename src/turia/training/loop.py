@@ -403,18 +403,29 @@ def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
     Raises `Stopped`, with a checkpoint of the last step, when SIGINT or SIGTERM comes before.
     """
     data = open_data(recipe)
-    stale = is_stale(data, recipe)
-    if stale and (fresh or not RunFolder(recipe.run).steps()):
+    if recipe.training.threads is not None:
+        torch.set_num_threads(recipe.training.threads)
+    with ranks() as peers:
+        tell: Report = report if peers.leads else lambda _: None
+        _refuse_stale(data, recipe, peers, tell, fresh)
+        with RunFolder(recipe.run).alone() if peers.leads else nullcontext():
+            trainer = Trainer(recipe, data, peers, tell, fresh)
+            with trainer.stop.noted():
+                trainer.go()
+    return recipe.run
+
+
+def _refuse_stale(data: PreparedData, recipe: Recipe, peers: Ranks, report: Report, fresh: bool) -> None:
+    """A run begins with what its recipe says, as its card will; one that is there goes on with what it had.
+
+    The leader looks for all: not every machine may have the corpora.
+    """
+    stale = peers.leads and is_stale(data, recipe)
+    begins = peers.leads and (fresh or not RunFolder(recipe.run).steps())
+    if peers.from_leader(float(stale and begins)):
         raise ConfigError(
             f"{recipe.data.folder} was prepared from another recipe, from other corpora or by another release; "
             f"run `turia prepare` on this recipe first"
         )
-    if recipe.training.threads is not None:
-        torch.set_num_threads(recipe.training.threads)
-    with ranks() as peers, RunFolder(recipe.run).alone() if peers.leads else nullcontext():
-        if stale and peers.leads:
-            report(f"{recipe.data.folder} is not what this recipe would prepare now; the run goes on with it as it is")
-        trainer = Trainer(recipe, data, peers, report if peers.leads else lambda _: None, fresh)
-        with trainer.stop.noted():
-            trainer.go()
-    return recipe.run
+    if stale:
+        report(f"{recipe.data.folder} is not what this recipe would prepare now; the run goes on with it as it is")

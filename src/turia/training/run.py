@@ -82,9 +82,7 @@ class RunFolder:
         if self.steps():
             self._check_same_subwords(models)
         replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
-        noted = load_json(self.path / "data.json") if self.steps() else {}
-        normalisation = noted.get("normalisation", NORMALISATION)
-        data = {"gamma": gamma, "normalisation": normalisation, "learned_before": before}
+        data = {"gamma": gamma, "normalisation": self.normalisation(), "learned_before": before}
         replace_durably(self.path / "data.json", json.dumps(data).encode())
         for name, content in models.items():
             replace_durably(self.path / name, content)
@@ -96,6 +94,13 @@ class RunFolder:
         if before is None:  # a run of an older release
             before = _corpora_of(recipe.training.start_from)
         return {**before, **{_corpus_name(corpus): corpus.licence for corpus in recipe.data.train}}
+
+    def normalisation(self) -> int:
+        """The rules of the text that the run learns from; runs of releases that did not note it had the first ones."""
+        noted = self.path / "data.json"
+        if not self.steps() or not noted.exists():
+            return NORMALISATION
+        return int(load_json(noted).get("normalisation", 1))
 
     def _learned_before(self, recipe: Recipe) -> dict[str, str | None]:
         """What the weights have learned from before `recipe` is followed. What was learned once stays learned."""
