@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from turia.errors import ConfigError
 from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, Positive, Share, load_toml
@@ -170,6 +170,8 @@ class Training:
     save_minutes: AboveZero = 10.0
     save_steps: Positive | None = None
     """Save every so many steps in place of minutes."""
+    ALTERNATIVES: ClassVar = (("steps", "hours"),)
+    """A plan has one end: a recipe with one of them drops the other of the recipe that it extends."""
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.hours is not None:

@@ -68,22 +68,25 @@ def _load(kind: type[T], path: Path, above: tuple[Path, ...]) -> T:
             raise ConfigError(f"{path}: extends {other}, which extends this file")
         extended = to_dict(_load(kind, other, (*above, path.resolve())))
     try:
-        return from_dict(kind, _laid_over(extended, data), base)
+        return from_dict(kind, _laid_over(kind, extended, data), base)
     except ConfigError as error:
         line = _line_of(kind, text, extended, base, str(error))
         raise ConfigError(f"{path}:{line}: {error}" if line else f"{path}: {error}") from error
 
 
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """The keys of both; where both have one, tables are merged and any other value is that of `above`."""
+def _laid_over(kind: Any, below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """The keys of both; where both have one, tables are merged and any other value is that of `above`.
+
+    Of keys that a dataclass has as `ALTERNATIVES`, `above` decides: a file cannot unset what another one says.
+    """
     merged = dict(below)
-    for key, other in (("steps", "hours"), ("hours", "steps")):
-        if key in above and other not in above:
-            # A plan has one end, and a file cannot unset what another one says.
-            merged.pop(other, None)
+    for names in getattr(kind, "ALTERNATIVES", ()):
+        if not above.keys().isdisjoint(names):
+            merged = {key: value for key, value in merged.items() if key not in names}
+    kinds = typing.get_type_hints(kind) if dataclasses.is_dataclass(kind) else {}
     for key, value in above.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
-            merged[key] = _laid_over(merged[key], value)
+            merged[key] = _laid_over(kinds.get(key), merged[key], value)
         else:
             merged[key] = value
     merged.pop("extends", None)
@@ -95,7 +98,7 @@ def _line_of(kind: type[Any], text: str, extended: dict[str, Any], base: Path, c
     lines = text.split("\n")
     for number in range(len(lines) + 1):
         try:
-            from_dict(kind, _laid_over(extended, tomllib.loads("\n".join(lines[:number]))), base)
+            from_dict(kind, _laid_over(kind, extended, tomllib.loads("\n".join(lines[:number]))), base)
         except tomllib.TOMLDecodeError:
             continue  # in the middle of a value
         except ConfigError as error:

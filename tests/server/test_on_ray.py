@@ -76,7 +76,8 @@ def test_the_example_is_what_build_reads() -> None:
 
 
 def test_a_public_address_needs_keys() -> None:
-    from turia.server.on_ray import Deployed, refuse_strangers, serve_on_ray
+    from turia.server.on_ray import Deployed, serve_on_ray
+    from turia.server.serve import refuse_strangers
 
     with pytest.raises(InputError, match="--key-file"):
         serve_on_ray(Deployed("redis://127.0.0.1:1/0"), "0.0.0.0", 0)

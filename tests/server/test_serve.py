@@ -83,15 +83,19 @@ def test_an_ipv6_address_is_told_as_a_browser_takes_it() -> None:
     assert url_of("::1", 8000) == "http://[::1]:8000"
 
 
-def test_graphs_for_many_streams_are_there_before_anybody_comes(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Translators]:
+    """What `turia serve` would serve; a model is in `tmp_path`."""
     pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
     from turia.runtime.random_model import write_random_folder
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
-    served: list[Translators] = []
-    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: served.append(translators))
+    found: list[Translators] = []
+    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: found.append(translators))
+    return found
+
+
+def test_graphs_for_many_streams_are_there_before_anybody_comes(served: list[Translators], tmp_path: Path) -> None:
     assert main(["serve", "--model", str(tmp_path), "--streams", "5"]) == 0
     for graph in tmp_path.glob("*.onnx"):
         graph.unlink()
@@ -101,14 +105,8 @@ def test_graphs_for_many_streams_are_there_before_anybody_comes(
 
 
 def test_search_and_history_of_a_server_are_the_models_own_unless_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    served: list[Translators], tmp_path: Path
 ) -> None:
-    pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
-    from turia.runtime.random_model import write_random_folder
-
-    write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
-    served: list[Translators] = []
-    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: served.append(translators))
     command = ["serve", "--model", str(tmp_path), "--streams", "1"]
     assert main(command) == 0
     assert main([*command, "--beam", "3", "--history", "7"]) == 0

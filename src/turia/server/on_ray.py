@@ -33,12 +33,12 @@ from ray.serve.exceptions import RayServeException
 
 from turia.errors import ConfigError, InputError
 from turia.runtime.session import CPU, GPU
-from turia.server.access import Keys, is_loopback
+from turia.server.access import Keys
 from turia.server.app import Access, make_app
 from turia.server.limits import Limits
 from turia.server.redis_cluster import RedisCluster
 from turia.server.redis_store import RedisStore
-from turia.server.serve import check_origins, listen, read_keys, url_of
+from turia.server.serve import check_origins, listen, read_keys, refuse_strangers, url_of
 from turia.server.session import Translators
 from turia.server.store import JOURNAL
 from turia.typed import Natural, Positive, from_dict
@@ -250,12 +250,6 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
             serve.shutdown()
     finally:
         ray.shutdown()
-
-
-def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
-    """An address that others reach needs keys."""
-    if not keyed and not is_loopback(host):
-        raise InputError(f"{host} can be reached by others: give --key-file with API keys, {otherwise}")
 
 
 def proxies_at() -> tuple[str, int]:

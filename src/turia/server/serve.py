@@ -73,10 +73,15 @@ def read_keys(path: Path | None) -> list[str]:
 def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> Access:
     """Who is let in: whoever has a key, or this machine alone; and pages of these origins."""
     keys = read_keys(key_file)
-    if not keys and not is_loopback(host):
-        raise InputError(f"{host} can be reached by others: give --key-file with API keys, or use 127.0.0.1")
+    refuse_strangers(host, bool(keys), "or use 127.0.0.1")
     check_origins(origins)
     return Access(Keys(keys), tuple(origins))
+
+
+def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
+    """An address that others reach needs keys."""
+    if not keyed and not is_loopback(host):
+        raise InputError(f"{host} can be reached by others: give --key-file with API keys, {otherwise}")
 
 
 def check_origins(origins: Sequence[str]) -> None:
