@@ -62,3 +62,19 @@ def test_cues_lie_where_the_clock_has_them(ats: list[float | None], clock: Clock
     found = [cue.start for cue in parse(transcript(events(*ats), "srt", "target", clock))]
     # A cue is up for a second at least before the next.
     assert found == [starts[0], max(starts[1], starts[0] + 1000)]
+
+
+def test_a_line_of_the_source_ends_where_its_sentence_does() -> None:
+    """Which is found some words later."""
+
+    def sentence(number: int, words: int) -> dict[str, object]:
+        return {"type": "sentence", "sentence": number, "source_words": words, "target_words": 1, "reason": "segmenter"}
+
+    said = [
+        {"type": "source", "word": word, "index": index, "ms": 1000.0 * index}
+        for index, word in enumerate(["Guten", "Tag.", "Wir", "reden", "heute.", "Danke", "sehr.", "Und"])
+    ]
+    made = [*said[:4], sentence(0, 2), *said[4:7], sentence(1, 3), *said[7:], sentence(2, 2)]
+    text = transcript(map(json.dumps, made), "txt", "source")
+    assert text == "Guten Tag.\nWir reden heute.\nDanke sehr.\nUnd\n"
+    assert [cue.start for cue in parse(transcript(map(json.dumps, made), "srt", "source"))] == [0, 2000, 5000, 7000]
