@@ -183,7 +183,13 @@ def test_k_and_direction_change_while_it_runs(page: Page, complaints: list[str])
 FAKE_RECOGNITION = """
 window.SpeechRecognition = class extends EventTarget {
   start() { window.recogniser = this; }
-  stop() { this.dispatchEvent(new Event("end")); }
+  // As in browsers: what was heard last is told after it was stopped.
+  stop() {
+    setTimeout(() => {
+      if (window.lastHeard) hear(...window.lastHeard);
+      this.dispatchEvent(new Event("end"));
+    }, 100);
+  }
 };
 window.hear = (index, isFinal, transcript) => {
   const results = Array(index + 1).fill(null);
@@ -214,6 +220,28 @@ def test_a_microphone_speaks_words_that_its_recogniser_keeps(
     page.get_by_role("button", name="Stop listening").click()
     expect(page.locator("#target .word")).to_have_count(5)
     assert words(page, "source") == ["ka", "mi", "ra", "le", "so"]
+    assert complaints == []
+    context.close()
+
+
+def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
+    browser: Browser, server: FakeServer, complaints: list[str]
+) -> None:
+    context = new_context(browser)
+    context.add_init_script(FAKE_RECOGNITION)
+    page = context.new_page()
+    watch_console(page, complaints)
+    page.goto(server.url)
+    page.get_by_role("tab", name="Microphone").click()
+    page.get_by_role("button", name="Start listening").click()
+    page.evaluate("hear(0, true, 'ka mi')")
+    expect(page.locator("#target .word")).to_have_count(2)
+    page.evaluate("window.lastHeard = [1, true, 'le so']")
+    page.get_by_role("button", name="Finish").dblclick(no_wait_after=True)
+    expect(page.get_by_role("button", name="New session")).to_be_enabled()
+    expect(page.locator("#status")).to_have_attribute("data-state", "ended")
+    assert words(page, "source") == ["ka", "mi", "le", "so"]
+    expect(page.locator("#target .word")).to_have_count(4)
     assert complaints == []
     context.close()
 

@@ -52,7 +52,6 @@ export class Connection {
     this.sent = 0;
     this.socket = null;
     this.ended = false;
-    this.closed = false;
     this.asleep = false;
     this.warned = false;
     this.wait = FIRST_WAIT;
@@ -81,11 +80,6 @@ export class Connection {
     if (!this.asleep) return;
     this.asleep = false;
     this.connect();
-  }
-
-  close() {
-    this.closed = true;
-    this.socket?.close();
   }
 
   get pending() {
@@ -125,7 +119,6 @@ export class Connection {
       this.later();
       return;
     }
-    if (this.closed) return;
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
     this.socket = socket;
     socket.addEventListener("open", () => {
@@ -136,13 +129,13 @@ export class Connection {
     socket.addEventListener("message", (event) => this.take(socket, JSON.parse(event.data)));
     socket.addEventListener("close", () => {
       if (this.socket === socket) this.socket = null;
-      if (!this.ended && !this.closed && !socket.refused) this.later();
+      if (!this.ended && !socket.refused) this.later();
     });
   }
 
   later() {
     this.on.status("lost", "Connection lost, coming back");
-    setTimeout(() => this.closed || this.connect(), this.wait);
+    setTimeout(() => this.connect(), this.wait);
     this.wait = Math.min(LONGEST_WAIT, this.wait * 2);
   }
 

@@ -16,6 +16,8 @@ const segmenting = new Set();
 const languages = new Map();
 let connection = null;
 let over = false;
+// The end was sent, or waits to be: nothing may follow it.
+let ending = false;
 let beginning = null;
 let queued = [];
 let player = null;
@@ -31,7 +33,8 @@ function attach(session, secret, kept) {
   find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
   for (const copy of copying()) copy.disabled = false;
   find("share-hint").hidden = true;
-  find("finish").disabled = false;
+  ending = kept?.waiting.some((item) => item.message.type === "end") ?? false;
+  find("finish").disabled = ending;
   document.body.dataset.session = session;
   const keep = () => {
     // The connection says so while it is being made, too.
@@ -87,6 +90,7 @@ function showState(state, text) {
   silence();
   forget(KEPT);
   find("finish").textContent = "New session";
+  find("finish").disabled = false;
 }
 
 async function begin(punctuated) {
@@ -119,7 +123,7 @@ function askForKey(question) {
 
 // What is said or chosen while the session begins waits for it.
 function send(...messages) {
-  if (over) return;
+  if (over || ending) return;
   if (connection) connection.send(...messages);
   else if (beginning) queued.push(...messages);
 }
@@ -155,13 +159,15 @@ function pause() {
 
 // --- sources ----------------------------------------------------------------------------------------------------
 
+// Gives a promise if something is still to be said.
 function silence() {
   player?.stop();
   player = null;
   showPlayer(false);
-  microphone?.stop();
+  const quiet = microphone?.stop();
   microphone = null;
   find("mic").textContent = "Start listening";
+  return quiet;
 }
 
 function playText(text) {
@@ -195,7 +201,6 @@ async function playSample() {
 function listen() {
   if (microphone) {
     silence();
-    pause();
     return;
   }
   silence();
@@ -327,12 +332,16 @@ function setUpControls() {
     listen();
     listen();
   });
-  find("finish").addEventListener("click", () => {
+  find("finish").addEventListener("click", async () => {
     if (over) {
       location.reload();
       return;
     }
-    silence();
+    find("finish").disabled = true;
+    find("sources").inert = true;
+    await silence();
+    if (over) return;
+    ending = true;
     connection.send({ type: "end" });
   });
   // Any sign of life keeps a silent session.

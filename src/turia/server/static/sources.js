@@ -84,6 +84,9 @@ const TROUBLES = {
   "service-not-allowed": "The browser does not offer speech recognition here",
 };
 
+// Milliseconds in which a recogniser that was stopped says its last words.
+const LATEST_WORDS = 3000;
+
 // The browser's recogniser revises its last words: a word goes out when two hypotheses in a row agree on it and on the
 // word after it, or when the recogniser has settled.
 export class Microphone {
@@ -93,6 +96,7 @@ export class Microphone {
     this.recognition.continuous = true;
     this.recognition.interimResults = true;
     this.listening = true;
+    this.over = new Promise((resolve) => { this.finished = resolve; });
     const said = new Map();
     const done = (index) => said.get(index) ?? 0;
     let latest = 0;
@@ -122,13 +126,21 @@ export class Microphone {
       if (rest.length) say(rest);
       said.clear();
       before = [];
-      if (this.listening) this.recognition.start();
+      if (this.listening) {
+        this.recognition.start();
+        return;
+      }
+      pause();
+      this.finished();
     });
     this.recognition.start();
   }
 
+  // Its last words come after that; the promise is kept when they have come, or if they do not.
   stop() {
     this.listening = false;
     this.recognition.stop();
+    setTimeout(this.finished, LATEST_WORDS);
+    return this.over;
   }
 }
