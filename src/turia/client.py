@@ -20,7 +20,7 @@ import urllib.request
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from itertools import groupby
 from types import TracebackType
 from typing import Any
@@ -43,6 +43,10 @@ Event = dict[str, Any]
 
 class BusyError(ResourceError):
     """The server is at its capacity, or stopping; come back later."""
+
+
+class UnreachableError(ResourceError, ConnectionError):
+    """The server does not answer, or not to the end."""
 
 
 class LostError(ResourceError):
@@ -331,5 +335,10 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
         if error.code >= 500 or not text.startswith('{"detail":'):
             raise BusyError(f"{url}: no stream is taken now ({error.code}): {text}") from None
         raise InputError(f"{url}: refused with {error.code}: {_detail(text)}") from None
+    except InvalidURL as error:
+        raise InputError(f"{url}: not an address: {error}") from None
     except (HTTPException, json.JSONDecodeError) as error:
-        raise ConnectionError(f"{url}: the answer broke off") from error
+        raise UnreachableError(f"{url}: the answer broke off") from error
+    except OSError as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise UnreachableError(f"{url.partition('/api/')[0]} cannot be reached: {reason}") from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import io
 import signal
 import threading
 import time
@@ -15,10 +17,12 @@ import pytest
 
 from benchmarks.server_faults import check, collect
 from tests.server.backups import going_back, say_two_words
-from tests.server.servers import FakeServer
+from tests.server.servers import FakeServer, free_port
 from turia import client
-from turia.client import UNACKNOWLEDGED, BusyError, Follower, LostError, Speaker
+from turia.client import UNACKNOWLEDGED, BusyError, Follower, LostError, Speaker, UnreachableError, _post
 from turia.errors import InputError
+from turia.interop.send import send
+from turia.stream.times import SpokenWord
 
 
 class Proxy(BaseHTTPRequestHandler):
@@ -69,6 +73,29 @@ def test_only_a_server_of_ours_refuses_for_good(front: Front, code: int, text: s
 
     with pytest.raises(error, match=str(code)):
         asyncio.run(begin())
+
+
+def test_what_is_raised_where_no_server_answers() -> None:
+    with pytest.raises(UnreachableError, match=r"http://127.0.0.1:\d+ cannot be reached: ") as caught:
+        _post(f"http://127.0.0.1:{free_port()}/api/sessions", None, None)
+    assert isinstance(caught.value, ConnectionError)
+    with pytest.raises(InputError, match="not an address"):
+        _post("http://127.0.0.1:80a/api/sessions", None, None)
+
+
+def test_a_refusal_for_good_is_told_once(front: Front, caplog: pytest.LogCaptureFixture) -> None:
+    """By the events; that the words could not be said either is nothing for the log."""
+    front.answer = (201, '{"session":"s","secret":"t","ticket":"u"}')
+
+    async def speak() -> None:
+        async with Speaker(f"http://127.0.0.1:{front.server_port}") as speaker:
+            front.answer = (404, '{"detail":"no such session"}')
+            await send(speaker, map(SpokenWord, ["ka", "le"]), io.StringIO())
+
+    with pytest.raises(InputError, match="no such session"):
+        asyncio.run(speak())
+    gc.collect()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_words_become_such_as_the_server_takes(server: FakeServer) -> None:

@@ -33,12 +33,20 @@ def test_weak_keys_are_refused(text: str, tmp_path: Path) -> None:
         read_keys(tmp_path / "absent")
 
 
+def test_a_weak_key_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("a-key-of-many-letters\n\nshort\n")
+    with pytest.raises(InputError, match="keys:3: a key has at least 16 characters") as caught:
+        read_keys(tmp_path / "keys")
+    assert "short" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--host", "0.0.0.0"], "0.0.0.0 can be reached by others"),
         (["--key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--replicas", "2"], "--replicas needs --ray"),
+        (["--store", "redis://127.0.0.1:1/0", "--data", "sessions"], "--data is not used with --store"),
         (["--origin", "a.org"], "origin a.org: expected what browsers send"),
         (["--origin", "https://a.org/captions"], "origin https://a.org/captions: expected what browsers send"),
     ],
@@ -76,6 +84,11 @@ def test_a_port_that_is_taken_is_named() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(ResourceError, match=f"127.0.0.1:{port}: cannot listen"):
             listen("127.0.0.1", port)
+
+
+def test_an_address_that_is_not_this_machines_is_named() -> None:
+    with pytest.raises(InputError, match=r"192\.0\.2\.1: not an address of this machine; choose another --host"):
+        listen("192.0.2.1", 0)
 
 
 def test_an_ipv6_address_is_told_as_a_browser_takes_it() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from turia.commands.extras import needs
 from turia.config import MOST_HYPOTHESES
-from turia.errors import InputError, ResourceError, Stopped
+from turia.errors import InputError, Stopped
 
 Feed = Annotated[
     Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
@@ -73,7 +73,6 @@ def send(
 ) -> None:
     """Speak in a session of a server. The page of those who watch is printed first."""
     import asyncio
-    from urllib.error import URLError
 
     from turia.client import Speaker
     from turia.interop.send import send as run
@@ -89,11 +88,7 @@ def send(
             print(f"{speaker.url}/watch/{speaker.session}", file=sys.stderr, flush=True)
             return await run(speaker, words_of(file, feed), sys.stdout)
 
-    try:
-        signal = asyncio.run(speak())
-    except URLError as error:
-        raise ResourceError(f"{server} cannot be reached: {error.reason}") from error
-    if signal:
+    if signal := asyncio.run(speak()):
         raise Stopped(signal)
 
 
@@ -130,6 +125,8 @@ def serve(
 
     if store is not None:
         needs("redis")
+    if store is not None and data is not None:
+        raise InputError("--data is not used with --store: sessions are kept there")
     if ray and store is None:
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
     if replicas > 1 and not ray:

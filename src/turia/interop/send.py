@@ -50,6 +50,8 @@ async def send(speaker: Speaker, words: Iterable[SpokenWord], file: TextIO) -> i
             await talking
     finally:
         talking.cancel()
+        # What ended the conversation has been told; that it ended saying, too, is no more news.
+        await asyncio.gather(talking, return_exceptions=True)
         for one in SIGNALS:
             loop.remove_signal_handler(one)
     return number

@@ -7,6 +7,7 @@ does not wait.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import re
@@ -61,13 +62,16 @@ def read_keys(path: Path | None) -> list[str]:
     if path is None:
         return []
     try:
-        keys = [line.strip() for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        lines = {number: line.strip() for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a file of keys: {error}") from error
-    short = [number for number, key in enumerate(keys, start=1) if len(key) < SHORTEST_KEY]
-    if short or not keys:
-        raise InputError(f"{path}: expected keys of at least {SHORTEST_KEY} characters, one a line")
-    return keys
+    keys = {number: key for number, key in lines.items() if key}
+    if not keys:
+        raise InputError(f"{path}: no keys; expected one a line, of at least {SHORTEST_KEY} characters")
+    for number, key in keys.items():
+        if len(key) < SHORTEST_KEY:
+            raise InputError(f"{path}:{number}: a key has at least {SHORTEST_KEY} characters")
+    return list(keys.values())
 
 
 def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> Access:
@@ -147,6 +151,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind(address)
     except OSError as error:
         listening.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InputError(f"{host}: not an address of this machine; choose another --host") from error
         raise ResourceError(f"{url_of(host, port)}: cannot listen: {error.strerror}; choose another --port") from error
     return listening
 
