@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def recipe(folder: Path, **keys: object) -> SweepRecipe:
 
 
 def model() -> SweptModel:
-    return SweptModel("toy", Path("toy"), 40, 3, "", "xx", "yy", has_segmenter=True)
+    return SweptModel("toy", Path("toy"), 40, 3, "", "xx", "yy", windows=(0, 1, 2, 3, 4))
 
 
 def test_configurations_are_the_product_with_oracle_and_offline() -> None:
@@ -326,7 +327,7 @@ def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_
     bare = tmp_path / "bare"
     bare.mkdir()
     write_random_folder(bare, "tiny", vocabulary=500)
-    with pytest.raises(InputError, match="no segmenter; set windows"):
+    with pytest.raises(InputError, match=r"no segmenter of 0 future words .*or to \[\]"):
         plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=("bare",)), tmp_path)
     assert not (tmp_path / "out").exists()
 
@@ -413,3 +414,11 @@ def test_published_outputs_are_scored_in_words_as_ours_are(tmp_path: Path) -> No
 def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="expected folders wW_kK"):
         score_published("toy", Published(tmp_path / "nowhere"), recipe(tmp_path), ("de", "en"), 1)
+
+
+def test_a_window_that_a_segmenter_lacks_is_refused_before_anything_is_translated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turia.interop.sweep.swept_model", lambda name, base: replace(model(), windows=(0, 2)))
+    with pytest.raises(InputError, match=r"no segmenter of 3 future words \(it has: 0, 2\)"):
+        plan(recipe(tmp_path, k=(4,), windows=(2, 3)), tmp_path)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.segmenter.conftest import WORDS
 from turia.corpus.boundaries import Samples, word_stream
-from turia.errors import InputError, ModelError
+from turia.errors import ModelError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.export import quantise_rows
 from turia.segmenter.network import Network
@@ -168,7 +168,7 @@ def copy(exported: Path, tmp_path: Path) -> Path:
 
 
 def test_a_window_that_was_not_exported_is_refused(exported: Path) -> None:
-    with pytest.raises(InputError, match="no segmenter of 5 future words; there are 0, 1, 2, 3, 4"):
+    with pytest.raises(ModelError, match="no segmenter of 5 future words; there are 0, 1, 2, 3, 4"):
         Classifier(exported, 5)
 
 

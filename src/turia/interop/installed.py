@@ -19,7 +19,7 @@ from turia.engine.translator import find_model, packaged_models
 from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.tensors import weight_shapes
-from turia.segmenter.classifier import SETTINGS_FILE, Settings
+from turia.segmenter.classifier import SETTINGS_FILE, windows_in
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ def describe(name: str, folder: Path) -> Installed:
     checked = load_folder(folder)
     config = checked.config
     card = front_matter((folder / CARD_FILE).read_text(encoding="utf-8")) if (folder / CARD_FILE).exists() else {}
-    has_segmenter = SETTINGS_FILE in checked.listed
     return Installed(
         name,
         config.source_language,
@@ -68,7 +67,7 @@ def describe(name: str, folder: Path) -> Installed:
         config.history,
         config.gamma,
         config.beam,
-        tuple(sorted(Settings.load(folder).decisions)) if has_segmenter else (),
+        windows_in(folder) if SETTINGS_FILE in checked.listed else (),
         card.get("data", ()),
         card.get("scores", ()),
     )

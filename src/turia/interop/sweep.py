@@ -43,7 +43,7 @@ from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import load_folder
-from turia.segmenter.classifier import SETTINGS_FILE
+from turia.segmenter.classifier import SETTINGS_FILE, windows_in
 from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
 
@@ -134,7 +134,8 @@ class SweptModel:
     """Of its SHA256SUMS, and so of all that it is."""
     source_language: str
     target_language: str
-    has_segmenter: bool
+    windows: tuple[int, ...]
+    """Future words that its segmenters look at."""
 
 
 @dataclass(frozen=True)
@@ -194,8 +195,12 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
         pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
         raise InputError(f"the models of one sweep must be of one language pair, found {pairs}")
     for model in models:
-        if recipe.windows and recipe.k and not model.has_segmenter:
-            raise InputError(f"{model.folder}: the model has no segmenter; set windows = [] in the recipe")
+        if missing := set(recipe.windows if recipe.k else ()) - set(model.windows):
+            known = ", ".join(map(str, model.windows)) or "none"
+            raise InputError(
+                f"{model.folder}: the model has no segmenter of {min(missing)} future words (it has: {known}); "
+                f"set windows in the recipe to what it has, or to []"
+            )
     tests = tuple(write_streams(test, recipe, *languages.copy().pop()) for test in recipe.test)
     runs = tuple(
         Run(test, model, configuration)
@@ -228,7 +233,7 @@ def swept_model(name: str, base: Path) -> SweptModel:
         checked.sha256(),
         config.source_language,
         config.target_language,
-        SETTINGS_FILE in checked.listed,
+        windows_in(folder) if SETTINGS_FILE in checked.listed else (),
     )
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from turia.errors import InputError, ModelError
+from turia.errors import ModelError
 from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state, is_words
 from turia.segmenter.window import PAST, window_ids
 from turia.text.normalise import normalise_word
@@ -93,6 +93,11 @@ class Settings:
         return cls(language, vocabulary, decisions)
 
 
+def windows_in(folder: Path) -> tuple[int, ...]:
+    """Future words that the segmenters of a folder look at."""
+    return tuple(sorted(Settings.load(folder).decisions))
+
+
 class Classifier:
     """One exported window, loaded once and shared by all streams."""
 
@@ -100,7 +105,7 @@ class Classifier:
         self.settings = Settings.load(folder)
         if window not in self.settings.decisions:
             known = ", ".join(map(str, sorted(self.settings.decisions)))
-            raise InputError(f"{folder}: no segmenter of {window} future words; there are {known}")
+            raise ModelError(f"{folder}: no segmenter of {window} future words; there are {known}")
         self.window = window
         self.decision = self.settings.decisions[window]
         self.vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)

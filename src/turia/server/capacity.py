@@ -12,9 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from turia.engine.batcher import run_together
-from turia.engine.stream import Stream
-from turia.errors import ModelError
-from turia.server.session import Translating
+from turia.server.session import Translating, any_stream
 
 WORDS_A_SECOND = 2.5
 """Of a speaker."""
@@ -36,7 +34,7 @@ def measured_streams(
 def seconds_a_word(translator: Translating, seconds: float, clock: Clock) -> float:
     """What a source word costs when `TOGETHER` streams share batches, with some history behind them."""
     words = _sample(translator.model.languages[0])
-    streams = [_stream(translator) for _ in range(TOGETHER)]
+    streams = [any_stream(translator, k=4) for _ in range(TOGETHER)]
     rounds: list[float] = []
     while sum(rounds) < seconds:
         # Streams are at different places of the speech, as speakers are.
@@ -52,11 +50,3 @@ def _sample(language: str) -> list[str]:
     """A speech in the language, whatever its region; in German where there is none."""
     path = SAMPLES / f"sample.{language.partition('-')[0]}.txt"
     return (path if path.exists() else SAMPLES / "sample.de.txt").read_text(encoding="utf-8").split()
-
-
-def _stream(translator: Translating) -> Stream:
-    try:
-        return translator.stream(k=4, punctuation=False)
-    except ModelError:
-        # A model without a segmenter is good for punctuated input.
-        return translator.stream(k=4, punctuation=True)

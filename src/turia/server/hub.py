@@ -13,14 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from turia.errors import ModelError
 from turia.server.access import hash_secret, new_secret
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits
 from turia.server.live import Follower, Live
 from turia.server.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, SettingsChange
 from turia.server.metrics import Metrics
-from turia.server.session import Input, Session, Translating, Translators
+from turia.server.session import Input, Session, Translating, Translators, any_stream
 from turia.server.store import Saved, Store, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
@@ -359,11 +358,7 @@ class Hub:
 
 def _warm(translator: Translating) -> None:
     """The first words of a model are slow: said before anybody waits for them."""
-    try:
-        stream = translator.stream(k=1, punctuation=False)
-    except ModelError:
-        # A model without a segmenter is good for punctuated input.
-        stream = translator.stream(k=1, punctuation=True)
+    stream = any_stream(translator, k=1)
     for word in ("eins", "zwei", "drei"):
         stream.push(word)
     stream.flush()

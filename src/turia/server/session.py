@@ -40,12 +40,17 @@ Translators = Mapping[str, Translating]
 
 
 def finds_sentences(translator: Translating) -> bool:
-    """Whether the model has a segmenter; one without is good for punctuated input alone."""
+    """Whether the model has a segmenter of the usual window; one without is good for punctuated input alone."""
     try:
         translator.stream(k=1, punctuation=False)
     except ModelError:
         return False
     return True
+
+
+def any_stream(translator: Translating, k: int) -> Stream:
+    """A stream that takes words as the model can: without punctuation if it finds sentence ends."""
+    return translator.stream(k=k, punctuation=not finds_sentences(translator))
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class Session:
         try:
             stream = translators[model].stream(k=k, punctuation=punctuation)
         except ModelError:
-            raise ProtocolError("model", "this model has no segmenter; ask for punctuation") from None
+            raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
         session = cls(translators, stream, k, punctuation, Counts(), 0.0)
         return session, session.settings_event()
 
