@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 from collections.abc import Iterator
@@ -164,6 +165,26 @@ def test_what_can_be_chosen(server: FakeServer, chosen: dict[str, Any], status: 
 
 def test_a_request_that_is_too_large_is_refused(server: FakeServer) -> None:
     assert server.post("/api/sessions", {"model": "x" * 70_000})[0] == 413
+
+
+def test_a_length_that_is_written_with_many_digits_is_still_a_length(server: FakeServer) -> None:
+    host = server.url.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=30)
+    connection.putrequest("POST", "/api/sessions")
+    connection.putheader("Content-Length", f"{10**10 - 1:020d}")
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status == 413
+    # Refusals have the headers of all answers.
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    connection.close()
+
+
+def test_what_does_not_fit_is_not_repeated(server: FakeServer) -> None:
+    status, answer = server.post("/api/sessions", {"k": float("nan"), "model": 7})
+    assert status == 422
+    assert [item["loc"] for item in answer["detail"]] == [["body", "model"], ["body", "k"]]
+    assert all(set(item) == {"loc", "msg"} for item in answer["detail"])
 
 
 def test_pages_of_other_origins_are_kept_out(server: FakeServer) -> None:

@@ -97,7 +97,9 @@ def test_what_is_deployed_has_keys_or_says_that_it_has_none() -> None:
         build(args | {"without_keys": False})
     assert build(args | {"without_keys": True}) is not None
     assert build(args | {"key_file": "keys"}) is not None
-    for wrong in ({"beam": 0}, {"history": -5}, {"origins": ["a.org"]}):
+    for wrong in (
+        {"beam": 0}, {"history": -5}, {"origins": ["a.org"]}, {"streams": 0}, {"most": 0}, {"limits": {"streams": 40}}
+    ):  # fmt: skip
         with pytest.raises(InputError, match=f"{next(iter(wrong)).rstrip('s')}"):
             build(args | {"without_keys": True} | wrong)
 

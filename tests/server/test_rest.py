@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
 from turia.server.messages import Refusal
 from turia.server.metrics import Metrics
-from turia.server.rest import RestError, Talk, choose_model
+from turia.server.rest import RestError, Talk, _speak, choose_model
+from turia.server.session import Word
 from turia.server.sqlite_store import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}
@@ -106,6 +108,7 @@ def test_a_session_keeps_its_history(server: FakeServer) -> None:
     assert server.get(f"/api/sessions/{name.partition('.')[0]}/transcript.txt") == (200, "ka le\nmi no\n")
     wrong = name.partition(".")[0] + ".guess"
     assert server.post("/translate", {"q": "mi", **PAIR, "session": wrong})[0] == 404
+    assert server.post("/translate", {"q": "mi", **PAIR, "session": "\ud800.x"})[0] == 404
     assert server.post("/translate", {"q": "mi", "source": "en", "target": "de", "session": name})[0] == 400
 
 
@@ -192,6 +195,64 @@ def test_a_request_that_has_lost_the_word_says_nothing_more(
         await hub.stop()
 
     asyncio.run(interrupt())
+
+
+@pytest.fixture
+def speaking(tmp_path: Path) -> Callable[[Callable[[Hub, str], Awaitable[None]]], None]:
+    """Runs something with a hub and a session of it."""
+
+    def run(speak: Callable[[Hub, str], Awaitable[None]]) -> None:
+        async def begin() -> None:
+            hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+            await hub.start()
+            session, _ = await hub.create("owner", "de-en", 4, True)
+            await asyncio.wait_for(speak(hub, session), 60)
+            await hub.stop()
+
+        asyncio.run(begin())
+
+    return run
+
+
+Speaking = Callable[[Callable[[Hub, str], Awaitable[None]]], None]
+
+
+def test_what_a_request_that_was_given_up_left_is_not_the_next_ones(speaking: Speaking) -> None:
+    async def speak(hub: Hub, session: str) -> None:
+        live = await hub.find(session)
+        assert live is not None
+        await hub.join(live, "speaker", await hub.next_turn(session))
+        # Within a line, with the worker still at it.
+        hub.take(live, [Word(1, "ka"), Word(2, "le.")])
+        hub.take(live, [Word(3, "no")])
+        assert await _speak(hub, session, ["mi pu."], ends=False) == ["mi pu"]
+
+    speaking(speak)
+
+
+def test_a_session_that_is_dropped_from_memory_on_the_way_is_found_again(
+    speaking: Speaking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def speak(hub: Hub, session: str) -> None:
+        next_turn = hub.next_turn
+
+        async def with_a_sweep(session: str) -> int:
+            hub._lives.clear()
+            return await next_turn(session)
+
+        monkeypatch.setattr(hub, "next_turn", with_a_sweep)
+        assert await _speak(hub, session, ["ka le."], ends=True) == ["ka le"]
+
+    speaking(speak)
+
+
+def test_texts_without_words_begin_no_session(tmp_path: Path) -> None:
+    with FakeServer(tmp_path) as running:
+        texts = ["", " \n "] * 5000
+        status, answer = running.post("/translate", {"q": texts, **PAIR})
+        assert (status, answer) == (200, {"translatedText": ["", "\n"] * 5000})
+    with sqlite3.connect(tmp_path / "sessions.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]
 
 
 def test_which_model() -> None:

@@ -61,6 +61,12 @@ class Keys:
         return found[0][:12] if found else None
 
 
+def bearer(authorization: str | None) -> str | None:
+    """The token of an Authorization header."""
+    kind, _, value = (authorization or "").partition(" ")
+    return value if kind.lower() == "bearer" and value else None
+
+
 def origin_allowed(origin: str | None, host: str, allowed: Collection[str], keyed: bool) -> bool:
     """Whether a page of `origin` may talk to the server that it called `host` (the Host header).
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 from starlette.middleware.cors import CORSMiddleware
 
 from turia import __version__
-from turia.server.access import Keys, matches, origin_allowed
+from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.cluster import Cluster, totals
 from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
@@ -30,7 +31,7 @@ from turia.server.rest import add_rest
 from turia.server.session import Translators, finds_sentences
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
-from turia.server.store import Store, StoreError
+from turia.server.store import EVENTS_AT_ONCE, Store, StoreError
 from turia.server.transcript import MEDIA_TYPES, Clock, Kind, Side, transcript
 
 STATIC = Path(__file__).parent / "static"
@@ -42,7 +43,6 @@ HEADERS = {
     # A page that was updated with the server must not run an old script against it.
     "Cache-Control": "no-cache",
 }
-EVENTS_AT_ONCE = 5000
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ def make_app(
     app.middleware("http")(_guard)
     app.add_exception_handler(RefusedError, _busy)
     app.add_exception_handler(StoreError, _no_store)
+    app.add_exception_handler(RequestValidationError, _not_as_asked)
     _add_health(app)
     _add_sessions(app)
     add_rest(app)
@@ -138,11 +139,12 @@ async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Resp
     """No page of another origin, nothing large, and the headers of every answer."""
     if _comes_from_elsewhere(request):
         _hub(request).metrics.refusals.labels("origin").inc()
-        return _refused(request, "this origin or host name is not allowed; see --origin", 403)
-    if request.method == "POST" and not _is_small(request):
+        response = _refused(request, "this origin or host name is not allowed; see --origin", 403)
+    elif request.method == "POST" and not _is_small(request):
         _hub(request).metrics.refusals.labels("size").inc()
-        return _refused(request, f"a request of unknown length, or of more than {MAX_BYTES} bytes", 413)
-    response = await call_next(request)
+        response = _refused(request, f"a request of unknown length, or of more than {MAX_BYTES} bytes", 413)
+    else:
+        response = await call_next(request)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
@@ -163,22 +165,26 @@ def _is_small(request: Request) -> bool:
     if "transfer-encoding" in request.headers:
         return False
     length = request.headers.get("content-length", "0")
-    return length.isascii() and length.isdigit() and int(length[:10]) <= MAX_BYTES
+    return length.isascii() and length.isdigit() and len(length) <= 10 and int(length) <= MAX_BYTES
 
 
 async def _busy(request: Request, error: Exception) -> Response:
     """Past capacity: come back later."""
     assert isinstance(error, RefusedError)
-    seconds = str(max(1, round(_hub(request).limits.retry_after)))
-    return JSONResponse({"detail": str(error), "code": error.code}, 503, {"Retry-After": seconds})
+    return JSONResponse({"detail": str(error), "code": error.code}, 503, _hub(request).limits.come_back())
 
 
 async def _no_store(request: Request, error: Exception) -> Response:
     """Sessions cannot be begun or found now; those that run wait."""
     hub = _hub(request)
     hub.metrics.refusals.labels("store").inc()
-    seconds = str(max(1, round(hub.limits.retry_after)))
-    return JSONResponse({"detail": str(error), "code": "store"}, 503, {"Retry-After": seconds})
+    return JSONResponse({"detail": str(error), "code": "store"}, 503, hub.limits.come_back())
+
+
+async def _not_as_asked(_: Request, error: Exception) -> Response:
+    """What is wrong where, without repeating what was sent: it may be of any size, and no JSON (NaN)."""
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"detail": [{"loc": found["loc"], "msg": found["msg"]} for found in error.errors()]}, 422)
 
 
 def _hub(connection: Request | WebSocket) -> Hub:
@@ -187,8 +193,7 @@ def _hub(connection: Request | WebSocket) -> Hub:
 
 
 def _bearer(authorization: Annotated[str | None, Header()] = None) -> str | None:
-    kind, _, value = (authorization or "").partition(" ")
-    return value if kind.lower() == "bearer" and value else None
+    return bearer(authorization)
 
 
 Bearer = Annotated[str | None, Depends(_bearer)]
@@ -288,8 +293,7 @@ def _add_sessions(app: FastAPI) -> None:
             await websocket.send_denial_response(JSONResponse({"detail": "this origin is not allowed"}, 403))
         elif hub.draining or hub.sockets >= hub.limits.sockets:
             hub.metrics.refusals.labels("sockets").inc()
-            seconds = str(max(1, round(hub.limits.retry_after)))
-            busy = JSONResponse({"detail": "no more connections are taken"}, 503, {"Retry-After": seconds})
+            busy = JSONResponse({"detail": "no more connections are taken"}, 503, hub.limits.come_back())
             await websocket.send_denial_response(busy)
         else:
             hub.sockets += 1
@@ -311,7 +315,7 @@ def _transcript(store: Store, session: str, kind: Kind, side: Side, clock: Clock
 
 
 def _all_events(store: Store, session: str) -> Iterator[str]:
-    """A few at a time: a session may have been going on for days."""
+    """All that the store has, a few at a time."""
     first, events = store.events(session, 0, EVENTS_AT_ONCE)
     while events:
         yield from events

@@ -40,6 +40,10 @@ class Limits:
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
 
+    def come_back(self) -> dict[str, str]:
+        """The header that says when to try again."""
+        return {"Retry-After": str(max(1, round(self.retry_after)))}
+
     def told(self) -> dict[str, float]:
         """What a client should know."""
         return {

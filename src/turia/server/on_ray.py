@@ -75,15 +75,15 @@ class Deployed:
     """The Redis of all replicas: redis://HOST:PORT/0."""
     models: tuple[str, ...] = ()
     """Names or folders, the same on every node; all that came with the package if there are none."""
-    streams: int = Limits.streams
+    streams: Positive = Limits.streams
     """Streams of a replica; benchmarks/server_load.py measures what one core holds."""
     history: Natural | None = None
     beam: Positive | None = None
     """Of new streams; each model's own without."""
-    audience: int = 50
+    audience: Natural = 50
     """Viewers of a stream, in the mean."""
-    least: int = 1
-    most: int = 1
+    least: Positive = 1
+    most: Positive = 1
     """Replicas."""
     cores: float = 1.0
     gpus: float = 0.0
@@ -92,10 +92,10 @@ class Deployed:
     without_keys: bool = False
     """Whoever reaches the proxies may begin sessions: for addresses that nobody else reaches."""
     origins: tuple[str, ...] = ()
-    journal: int = JOURNAL
+    journal: Positive = JOURNAL
     """Events of a session that Redis keeps."""
     limits: Limits = field(default_factory=Limits)
-    """All other limits."""
+    """All other limits: streams, those of a key, and sockets follow from `streams` and `audience`."""
 
     def all_limits(self) -> Limits:
         sockets = self.streams * (1 + self.audience)
@@ -218,6 +218,8 @@ def build(args: dict[str, Any]) -> Application:
     """For a Serve config file: `import_path: turia.server.on_ray:build`."""
     deployed = from_dict(Deployed, args)
     check_origins(deployed.origins)
+    if taken := {"streams", "streams_a_key", "sockets"} & set(args.get("limits", {})):
+        raise ConfigError(f"limits.{min(taken)}: said by `streams` and `audience` of the args, outside of limits")
     if deployed.key_file is None and not deployed.without_keys:
         # On which addresses the proxies listen is not told here.
         raise ConfigError(
@@ -231,8 +233,10 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
     keyed = bool(read_keys(deployed.key_file))
     refuse_strangers(host, keyed, "or use 127.0.0.1")
     RedisStore(deployed.store).close()
-    with listen(host, port) as probe:
-        port = probe.getsockname()[1]
+    if port == 0 or "RAY_ADDRESS" not in os.environ:
+        # On a cluster the proxies may be running there already.
+        with listen(host, port) as probe:
+            port = probe.getsockname()[1]
     begin_ray()
     try:
         serve.start(proxy_location="EveryNode", http_options=HTTPOptions(host=host, port=port))

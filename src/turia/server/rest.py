@@ -22,20 +22,20 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from turia.server.access import matches
+from turia.server.access import bearer, matches
 from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Bucket
 from turia.server.live import Follower, Live
 from turia.server.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.server.session import Input, Word
-from turia.server.store import StoreError
+from turia.server.store import EVENTS_AT_ONCE, StoreError
 
 LONGEST_TEXT = 2000
 """Words of a request; what takes longer than people wait for an answer is for the socket."""
 MOST_FIELDS = 1000
+NO_SESSION = 'no such session; begin one with "session": true'
 NO_FIELDS = "expected a JSON object, or a form without files"
 INPUTS_AT_ONCE = 500
-EVENTS_AT_ONCE = 5000
 NAMES = {
     "cs": "Czech",
     "de": "German",
@@ -87,9 +87,9 @@ def add_rest(app: FastAPI) -> None:
             return JSONResponse({"error": str(error)}, 409 if error.code == "replaced" else 400)
         except StoreError as error:
             hub.metrics.refusals.labels("store").inc()
-            return JSONResponse({"error": str(error)}, 503, _retry_after(hub))
+            return JSONResponse({"error": str(error)}, 503, hub.limits.come_back())
         except RefusedError as error:
-            return JSONResponse({"error": str(error)}, 503, _retry_after(hub))
+            return JSONResponse({"error": str(error)}, 503, hub.limits.come_back())
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
@@ -104,14 +104,9 @@ def add_rest(app: FastAPI) -> None:
         return JSONResponse({"status": "ok" if ready else "not ready"}, 200 if ready else 503)
 
 
-def _retry_after(hub: Hub) -> dict[str, str]:
-    return {"Retry-After": str(max(1, round(hub.limits.retry_after)))}
-
-
 async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     asked = parse_request(await _fields(request))
-    kind, _, bearer = request.headers.get("authorization", "").partition(" ")
-    owner = request.app.state.access.keys.owner(asked.key or (bearer if kind.lower() == "bearer" else None))
+    owner = request.app.state.access.keys.owner(asked.key or bearer(request.headers.get("authorization")))
     if owner is None:
         hub.metrics.refusals.labels("key").inc()
         raise RestError(403, "an API key is needed: send it as api_key")
@@ -126,33 +121,41 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
         translations = await _speak(hub, await _find(hub, name, model), asked.texts, ends=False)
     else:
         for text in asked.texts:
+            if not text.split():
+                # No words, no session: tens of thousands of such texts fit in a request.
+                translations.append("\n" * text.count("\n"))
+                continue
             session, _ = await hub.create(owner, model, MAX_K, True)
-            live = await hub.find(session)
-            assert live is not None
-            translations += await _speak(hub, live, [text], ends=True)
+            translations += await _speak(hub, session, [text], ends=True)
     answer: dict[str, Any] = {"translatedText": translations if asked.is_list else translations[0]}
     if asked.alternatives:
         answer["alternatives"] = [[] for _ in translations] if asked.is_list else []
     return answer if name is None else answer | {"session": name}
 
 
-async def _find(hub: Hub, name: str, model: str) -> Live:
+async def _find(hub: Hub, name: str, model: str) -> str:
     """The session of a name that we gave, which has its secret in it."""
     session, _, secret = name.partition(".")
-    live = await hub.find(session)
+    live = await hub.find(session) if name.isascii() else None
     if live is None or not matches(secret, live.saved.secret_hash):
         hub.metrics.refusals.labels("secret").inc()
-        raise RestError(404, 'no such session; begin one with "session": true')
+        raise RestError(404, NO_SESSION)
     if json.loads(live.saved.state)["stream"]["model"] != model:
         raise RestError(400, "the session is of another pair of languages")
-    return live
+    return session
 
 
-async def _speak(hub: Hub, live: Live, texts: Sequence[str], ends: bool) -> list[str]:
+async def _speak(hub: Hub, session: str, texts: Sequence[str], ends: bool) -> list[str]:
     """The translations of texts that follow one another in a session."""
-    follower = await hub.join(live, "speaker", await hub.next_turn(live.saved.id))
+    turn = await hub.next_turn(session)
+    # Nothing else can run from here until we have joined it: the hub drops sessions that nobody follows.
+    live = await hub.find(session)
+    if live is None:
+        raise RestError(404, NO_SESSION)
+    follower = await hub.join(live, "speaker", turn)
     try:
         talk = Talk(hub, live, follower)
+        await talk.settle()
         translations = ["\n".join([await talk.line(line) for line in text.split("\n")]) for text in texts]
         if ends:
             await talk.send([EndOfStream(live.received + 1)])
@@ -166,9 +169,16 @@ class Talk:
 
     def __init__(self, hub: Hub, live: Live, follower: Follower) -> None:
         self.hub, self.live, self.follower = hub, live, follower
-        self._have = live.events
+        self._have = 0
         limits = hub.limits
         self._bucket = Bucket(limits.words_a_second, limits.burst, time.monotonic())
+
+    async def settle(self) -> None:
+        """An earlier request may have been given up, also within a line: what is left of it is not this one's."""
+        if self.live.received and not self.live.ended:
+            await self._done(self.live.received)
+            await self.send([Pause(self.live.received + 1)])
+        self._have = self.live.events
 
     async def line(self, text: str) -> str:
         """The translation of one line."""
@@ -191,11 +201,15 @@ class Talk:
             part = inputs[begin : begin + INPUTS_AT_ONCE]
             self._check()
             self.hub.take(self.live, part)
-            while self.live.inputs < part[-1].seq:
-                self.follower.wake.clear()
-                await self.follower.wake.wait()
-                self._check()
+            await self._done(part[-1].seq)
             await asyncio.sleep(self._bucket.take(len(part), time.monotonic()))
+
+    async def _done(self, seq: int) -> None:
+        """Waits until the inputs up to this one are translated and stored."""
+        while self.live.inputs < seq:
+            self.follower.wake.clear()
+            await self.follower.wake.wait()
+            self._check()
 
     def _check(self) -> None:
         """Whether the request still has the word; its session may have moved, or failed."""

@@ -21,6 +21,8 @@ from typing import Protocol
 
 from turia.errors import ResourceError
 
+EVENTS_AT_ONCE = 5000
+"""Events that a reader of all of them asks for: a session may have been going on for days."""
 JOURNAL = 100_000
 """Events of a session that Redis keeps, unless told otherwise: about five hours of speech."""
 
