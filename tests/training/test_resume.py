@@ -165,6 +165,20 @@ def test_another_way_of_measuring_forgets_the_best(tmp_path: Path) -> None:
     assert run.best() == run.checkpoint(6)
 
 
+@pytest.mark.parametrize(("split", "key", "value"), [("dev", "recipe", "of another dev set"), ("train", "gamma", 1.5)])
+def test_other_data_forgets_the_best(tmp_path: Path, split: str, key: str, value: object) -> None:
+    recipe = quick(tmp_path, steps=6)
+    train(recipe, lambda _: None)
+    run = RunFolder(recipe.run)
+    run.set_best(5, 0.0)  # as if an easier dev set had said so
+    written = run.checkpoint(6) / "progress.json"
+    written.write_text(json.dumps({**json.loads(written.read_text()), "best": 0.0, "validated_step": 5}))
+    meta = recipe.data.folder / split / "meta.json"
+    meta.write_text(json.dumps({**json.loads(meta.read_text()), key: value}))
+    train(recipe, lambda _: None)
+    assert run.best() == run.checkpoint(6)
+
+
 def test_a_pool_that_has_become_smaller_is_left_for_the_next(tmp_path: Path) -> None:
     """Another seed or other data cuts a pool into fewer batches than have been taken of it."""
     recipe = quick(tmp_path, steps=3)

@@ -376,6 +376,7 @@ class Trainer:
         samples = "windows" if self._sees_windows() else "sentences"
         return (
             f"k {', '.join(map(str, every.k))}; {every.batches or 'all'} batches of {samples} by length, evenly spaced"
+            f"; gamma {self.policy.gamma}; prepared as {self.dev.meta.recipe}"
         )
 
     # --- precision and peers -----------------------------------------------------------------------------------
