@@ -68,6 +68,38 @@ def test_it_is_still_a_model_folder_even_when_its_card_is_edited(folder: Path) -
         Translator.load(folder)
 
 
+EDITED = """---
+# as the hub's template begins: with a comment
+license: cc-by-nd-4.0
+tags:
+- speeches
+base_model: somebody/other
+model-index:
+- name: mine
+  results:
+  - task: {type: translation}
+scores:
+- BLEU 20.1 (k 4, dev)
+---
+
+# Finished by people
+"""
+
+
+def test_what_people_added_to_the_front_matter_stays(folder: Path) -> None:
+    card = folder / "README.md"
+    card.write_text(EDITED, encoding="utf-8")
+    make_hub_folder(folder)
+    found = metadata_load(card)
+    assert found is not None
+    assert (found["license"], found["tags"], found["base_model"]) == ("cc-by-nd-4.0", ["speeches"], "somebody/other")
+    assert found["model-index"] == [{"name": "mine", "results": [{"task": {"type": "translation"}}]}]
+    assert (found["language"], found["library_name"]) == (["de", "en"], "turia")
+    assert "# as the hub's template begins" in card.read_text(encoding="utf-8")
+    make_hub_folder(folder, "mit")
+    assert metadata_load(card) == {**found, "license": "mit"}
+
+
 def test_large_files_go_to_lfs(folder: Path) -> None:
     make_hub_folder(folder)
     attributes = (folder / ".gitattributes").read_text(encoding="utf-8")

@@ -214,6 +214,13 @@ def test_a_card_that_stays_is_told_of(
     assert main(["export", str(run[0]), str(folder)]) == 0
     assert capsys.readouterr().err == f"{folder / CARD_FILE} stays as it was; README.new.md has what is new\n"
     assert (folder / CARD_FILE).read_text(encoding="utf-8") == "finished"
+    # For the hub it does not: it gets what the hub wants, and keeps what it says.
+    (folder / CARD_FILE).write_text("---\nlicense: mit\nmine: too\n---\n\nfinished", encoding="utf-8")
+    assert main(["export", str(run[0]), str(folder), "--hub"]) == 0
+    assert capsys.readouterr().err == f"{folder / CARD_FILE} keeps what it says; README.new.md has what is new\n"
+    card = (folder / CARD_FILE).read_text(encoding="utf-8")
+    assert "\nlicense: mit\n" in card
+    assert card.endswith("\nmine: too\n---\n\nfinished")
 
 
 def test_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,16 +90,18 @@ def export(
         bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
     ] = False,
     licence: Annotated[
-        str, typer.Option("--license", help="With --hub: the model's, as the hub names it.")
-    ] = "unknown",
+        str | None,
+        typer.Option("--license", help="With --hub: the model's, as the hub names it. By default its card's, if any."),
+    ] = None,
 ) -> None:
     """Make a model folder from a trained run. `turia translate` and `turia serve` load it."""
     from turia.interop.hub import check_licence, copy_model, is_model, make_hub_folder
 
     # All that can be refused is refused before anything is written.
-    if not hub and typed(context, "licence"):
-        raise InputError("--license is for the card of a folder for the hub; give --hub too")
-    check_licence(licence)
+    if licence is not None:
+        if not hub:
+            raise InputError("--license is for the card of a folder for the hub; give --hub too")
+        check_licence(licence)
     if hub and is_model(str(run)):
         if needless := typed(context, "precision", "average", "segmenter", "history", "beam"):
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
@@ -110,7 +112,8 @@ def export(
 
         export_run(run, folder, precision, average, segmenter, history, beam)
         if (folder / NEW_CARD_FILE).exists():
-            print(f"{folder / CARD_FILE} stays as it was; {NEW_CARD_FILE} has what is new", file=sys.stderr)
+            kept = "keeps what it says" if hub else "stays as it was"
+            print(f"{folder / CARD_FILE} {kept}; {NEW_CARD_FILE} has what is new", file=sys.stderr)
     if hub:
         make_hub_folder(folder, licence)
     print(folder)

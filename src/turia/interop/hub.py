@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turia.engine.translator import find_model, packaged_models
 from turia.errors import InputError, ResourceError
-from turia.runtime.card import body, front_matter
+from turia.runtime.card import body, front_lines, front_matter
 from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 
 LICENCES = (
@@ -45,9 +45,10 @@ def copy_model(model: str, folder: Path) -> None:
         raise ResourceError(f"{folder}: cannot be written: {error}") from error
 
 
-def make_hub_folder(folder: Path, licence: str = "unknown") -> None:
-    """Gives the model folder `folder` the hub's card and attributes."""
-    check_licence(licence)
+def make_hub_folder(folder: Path, licence: str | None = None) -> None:
+    """Gives the model folder `folder` the hub's card and attributes; without `licence`, the card's own stays."""
+    if licence is not None:
+        check_licence(licence)
     config = load_folder(folder).config
     card = folder / CARD_FILE
     old = card.read_text(encoding="utf-8") if card.exists() else ""
@@ -60,22 +61,32 @@ def make_hub_folder(folder: Path, licence: str = "unknown") -> None:
     load_folder(folder)
 
 
-def hub_card(card: str, config: ModelConfig, licence: str) -> str:
-    """The card with the hub's keys in its front matter; what it said of data and scores stays."""
-    said = front_matter(card)
-    matter: dict[str, str | tuple[str, ...]] = {
+def hub_card(card: str, config: ModelConfig, licence: str | None) -> str:
+    """The card with the hub's keys in its front matter. What it says already stays: people finish it.
+
+    Only `licence` replaces what is there. Data and scores are quoted, as not all of them are YAML otherwise.
+    """
+    said, lines = front_matter(card), front_lines(card)
+    wanted: dict[str, str | tuple[str, ...]] = {
         "language": (config.source_language, config.target_language),
-        "license": licence,
+        "license": licence or "unknown",
         "library_name": "turia",
         "pipeline_tag": "translation",
         "tags": TAGS,
         "data": said.get("data", ()),
         "scores": said.get("scores", ()),
     }
-    lines = ["---"]
-    for key, value in matter.items():
-        if isinstance(value, str):
-            lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
-        elif value:
-            lines += [f"{key}:", *(f"- {json.dumps(item, ensure_ascii=False)}" for item in value)]
-    return "\n".join([*lines, "---", "", body(card)])
+    lines.pop("languages", None)  # ours, for which the hub has `language`
+    matter = ["---", *lines.pop("", [])]
+    for key, value in wanted.items():
+        there = lines.pop(key, [])
+        replaced = key in ("data", "scores") or (key == "license" and licence is not None)
+        matter += there if said.get(key) and not replaced else _yaml(key, value)
+    return "\n".join([*matter, *(line for own in lines.values() for line in own), "---", "", body(card)])
+
+
+def _yaml(key: str, value: str | tuple[str, ...]) -> list[str]:
+    """The lines of a key; none, if there is nothing to say."""
+    if isinstance(value, str):
+        return [f"{key}: {json.dumps(value, ensure_ascii=False)}"]
+    return [f"{key}:", *(f"- {json.dumps(item, ensure_ascii=False)}" for item in value)] if value else []

@@ -14,14 +14,22 @@ from itertools import takewhile
 def front_matter(card: str) -> dict[str, tuple[str, ...]]:
     """What a card says in its front matter; nothing, if it has none."""
     found: dict[str, tuple[str, ...]] = {}
+    for key, (first, *more) in front_lines(card).items():
+        if key:
+            value = first.partition(":")[2]
+            items = [line.strip().removeprefix("- ") for line in more if line.strip().startswith("- ")]
+            found[key] = tuple(map(_unquoted, [value, *items] if value.strip() else items))
+    return found
+
+
+def front_lines(card: str) -> dict[str, list[str]]:
+    """The lines of each key as they are, whatever YAML they hold; under "" what comes before the first key."""
+    found: dict[str, list[str]] = {}
     key = ""
     for line in _split(card)[0]:
-        text = line.strip()
-        if text.startswith("- ") and key:
-            found[key] += (_unquoted(text.removeprefix("- ")),)
-        elif ":" in text and not line.startswith((" ", "#")):
-            key, _, value = text.partition(":")
-            found[key] = (_unquoted(value),) if value.strip() else ()
+        if ":" in line and not line.startswith((" ", "\t", "#", "-")):
+            key = line.partition(":")[0].strip()
+        found.setdefault(key, []).append(line)
     return found
 
 
