@@ -217,10 +217,13 @@ def test_a_changed_corpus_is_prepared_anew(recipe: Recipe) -> None:
     assert report.dev.sentences == 3
 
 
-def test_a_folder_that_was_emptied_is_filled_again(recipe: Recipe) -> None:
+@pytest.mark.parametrize("lost", ["train/meta.json", "dev/meta.json", "subwords.model", "source.subwords.model"])
+def test_a_folder_that_lost_something_is_filled_again(recipe: Recipe, lost: str) -> None:
+    joint = not lost.startswith("source")
+    recipe = replace(recipe, subwords=replace(recipe.subwords, joint=joint))
     run(recipe)
     before = fingerprint(recipe.data.folder)
-    shutil.rmtree(recipe.data.folder / "train")
+    (recipe.data.folder / lost).unlink()
     run(recipe)
     assert fingerprint(recipe.data.folder) == before
 

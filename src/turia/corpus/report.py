@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turia.corpus.filters import Dropped
-from turia.corpus.shards import Sizes
+from turia.corpus.shards import Sizes, has_subwords
 from turia.typed import from_dict
 
 
@@ -79,12 +79,13 @@ class PrepareReport:
 
 def read_report(folder: Path) -> PrepareReport | None:
     """The report of a complete data folder. One that cannot be read counts as absent: it is made anew."""
-    if not (folder / "train" / "meta.json").exists():
-        return None
     try:
-        return from_dict(PrepareReport, json.loads((folder / "report.json").read_text(encoding="utf-8")))
+        report = from_dict(PrepareReport, json.loads((folder / "report.json").read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    splits = [name for name, sizes in (("train", report.train), ("dev", report.dev)) if sizes.sentences]
+    whole = has_subwords(folder) and all((folder / name / "meta.json").exists() for name in splits)
+    return report if whole else None
 
 
 def _sizes_line(name: str, sizes: Sizes) -> str:

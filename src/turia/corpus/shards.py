@@ -187,6 +187,11 @@ class Shards:
 _JOINT, _SEPARATE = "subwords.model", ("source.subwords.model", "target.subwords.model")
 
 
+def has_subwords(folder: Path) -> bool:
+    """Whether `load_subwords` would find its files."""
+    return (folder / _JOINT).exists() or all((folder / name).exists() for name in _SEPARATE)
+
+
 def load_subwords(folder: Path) -> tuple[Subwords, Subwords]:
     """Source and target subwords of a data folder (the one that holds `train/`): one joint model, or two."""
     if (folder / _JOINT).exists():
