@@ -362,6 +362,10 @@ class SweepRecipe:
         for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
+        for name in ("k", "windows", "history", "encoding", "recompute", "beam"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ConfigError(f"{name} is {list(values)}, expected each value once")
         if not (self.offline or (self.k and (self.windows or self.oracle))):
             raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
         if any(k >= OFFLINE_K for k in self.k):

@@ -89,6 +89,9 @@ def test_curves_are_named_by_what_differs() -> None:
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
         ({"windows": [-1]}, r"windows\[0\] is -1"),
         ({"k": [4, 1000]}, "k of 1000 words or more reads whole sentences"),
+        ({"k": [4, 8, 4]}, r"k is \[4, 8, 4\], expected each value once"),
+        ({"history": [60, 60]}, "history is .* expected each value once"),
+        ({"recompute": [True, True]}, "recompute is .* expected each value once"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(keys: dict[str, object], cause: str) -> None:
@@ -332,6 +335,21 @@ def test_a_model_without_segmenter_is_refused_before_any_work(toml: Path, model_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("keys", "cause"),
+    [
+        ({"beam": (1, 65)}, "beam is 65, expected a whole number from 1 to 64"),
+        ({"gamma": 11.0}, r"gamma is 11\.0, expected 0\.1 to 10"),
+        ({"history": (0, 2_000_000)}, "history is 2000000, expected a whole number"),
+    ],
+)
+def test_what_no_stream_can_have_is_refused_before_any_work(
+    model_folder: Path, tmp_path: Path, keys: dict[str, object], cause: str
+) -> None:
+    with pytest.raises(ConfigError, match=cause):
+        plan(recipe(tmp_path / "out", models=(str(model_folder),), **keys), tmp_path)
+
+
 def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_path: Path) -> None:
     from turia.runtime.random_model import write_random_folder
 
@@ -419,6 +437,6 @@ def test_published_outputs_that_are_not_there_are_said(tmp_path: Path) -> None:
 def test_a_window_that_a_segmenter_lacks_is_refused_before_anything_is_translated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turia.interop.sweep.swept_model", lambda name, base: replace(model(), windows=(0, 2)))
+    monkeypatch.setattr("turia.interop.sweep.swept_model", lambda name, *_: replace(model(), windows=(0, 2)))
     with pytest.raises(InputError, match=r"no segmenter of 3 future words \(it has: 0, 2\)"):
         plan(recipe(tmp_path, k=(4,), windows=(2, 3)), tmp_path)

@@ -17,7 +17,7 @@ from tests.text.pieces import encode_words
 from tests.training.marian_checkpoint import write_checkpoint
 from tests.training.toy import TINY
 from turia.cli import main
-from turia.config import Recipe
+from turia.config import Corpus, Recipe, SweepRecipe, SweepTest
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import load_subwords
 from turia.engine.settings import Settings
@@ -25,6 +25,7 @@ from turia.engine.stream import Stream
 from turia.engine.translator import Translator
 from turia.errors import ConfigError, InputError, ModelError
 from turia.interop.bench_script import ScriptedBackend, speech
+from turia.interop.sweep import plan
 from turia.model.checkpoint import load_json, load_model
 from turia.runtime.folder import load_folder
 from turia.runtime.random_model import made_up_words
@@ -168,6 +169,12 @@ def test_words_come_while_the_sentence_is_spoken_and_survive_a_restart(folder: P
         translator.stream(beam=2, punctuation=True)
     with pytest.raises(ModelError, match="beam is 2; with these subwords only greedy search"):
         Translator.load(folder, beam=2)
+
+
+def test_a_sweep_with_a_beam_is_refused_before_any_work(folder: Path, tmp_path: Path) -> None:
+    sets = (SweepTest("toy set", Corpus(path=tmp_path / "set.tsv")),)
+    with pytest.raises(ModelError, match="beam is 4; with these subwords only greedy search"):
+        plan(SweepRecipe(tmp_path / "out", sets, models=(str(folder),), windows=(), beam=(1, 4)), tmp_path)
 
 
 @pytest.mark.parametrize("history", [0, 30])

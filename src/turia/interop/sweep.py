@@ -36,13 +36,13 @@ from turia.corpus.processes import in_processes, write_whole
 from turia.engine.batcher import run_together
 from turia.engine.model import Backend, Steps
 from turia.engine.search import SEARCH
-from turia.engine.settings import Encoding
+from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.engine.translator import Translator, find_model, packaged_models
 from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import load_folder
+from turia.runtime.folder import ModelFolder, load_folder
 from turia.segmenter.classifier import SETTINGS_FILE, windows_in
 from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
@@ -188,8 +188,8 @@ class Plan:
 
 def plan(recipe: SweepRecipe, base: Path) -> Plan:
     """Looks at the models, and writes the streams of the test sets. Folders of models are relative to `base`."""
-    models = tuple(swept_model(name, base) for name in recipe.models)
-    bounds = tuple(swept_model(name, base) for name in recipe.bounds)
+    models = tuple(swept_model(name, base, recipe) for name in recipe.models)
+    bounds = tuple(swept_model(name, base, recipe) for name in recipe.bounds)
     languages = {(model.source_language, model.target_language) for model in models + bounds}
     if len(languages) > 1:
         pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
@@ -220,10 +220,11 @@ def _bound(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
     ]
 
 
-def swept_model(name: str, base: Path) -> SweptModel:
-    """The model of a packaged name, or of a folder."""
+def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
+    """The model of a packaged name, or of a folder, if it can be run as the recipe says."""
     folder = find_model(name if name in packaged_models() else base / Path(name).expanduser())
     checked = load_folder(folder)
+    _check_settings(recipe, checked)
     config = checked.config
     return SweptModel(
         Path(name).name,
@@ -235,6 +236,15 @@ def swept_model(name: str, base: Path) -> SweptModel:
         config.target_language,
         windows_in(folder) if SETTINGS_FILE in checked.listed else (),
     )
+
+
+def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
+    """Refuses what a stream would refuse, before a worker comes to it, which may be hours later."""
+    own = model.config
+    gamma = own.gamma if recipe.gamma is None else recipe.gamma
+    for history, beam in product(recipe.history or (own.history,), recipe.beam or (own.beam,)):
+        Settings(gamma=gamma, history=history, beam=beam)
+        model.check_beam(beam)
 
 
 def write_streams(test: SweepTest, recipe: SweepRecipe, source_language: str, target_language: str) -> SweptTest:
