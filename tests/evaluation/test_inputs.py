@@ -77,7 +77,7 @@ def test_a_stream_from_a_trace(write: Write) -> None:
 
 
 def test_a_trace_without_words_is_an_empty_hypothesis(write: Write) -> None:
-    files = write(trace='{"type":"stream","version":1}\n')
+    files = write(trace='{"type":"stream","version":1}\n{"type":"end","source_words":5,"target_words":0}\n')
     assert stream_from_trace(files["source"], files["reference"], files["trace"]).words == []
 
 
@@ -142,6 +142,19 @@ def test_a_missing_file_and_a_folder_are_refused(write: Write, tmp_path: Path) -
 def test_a_trace_that_read_more_than_there_is_is_refused(write: Write) -> None:
     files = write(source="eins\nzwei drei\n")
     with pytest.raises(InputError, match=r"trace:3: 5 words read, but the source has 3"):
+        stream_from_trace(files["source"], files["reference"], files["trace"])
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_trace_that_was_broken_off_is_refused(write: Write, lines: int) -> None:
+    files = write(trace="".join(FILES["trace"].splitlines(keepends=True)[:lines]))
+    with pytest.raises(InputError, match=r'trace: the trace is not whole: its last line is no "type":"end"'):
+        stream_from_trace(files["source"], files["reference"], files["trace"])
+
+
+def test_a_trace_that_ended_before_the_source_did_is_refused(write: Write) -> None:
+    files = write(trace=FILES["trace"].replace('"source_words":5', '"source_words":4'))
+    with pytest.raises(InputError, match=r"trace: the stream ended after 4 words, but the source has 5"):
         stream_from_trace(files["source"], files["reference"], files["trace"])
 
 

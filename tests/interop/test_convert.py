@@ -225,12 +225,11 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (write(tmp_path / "log", "simuleval", [stream]) / "instances.log").read_bytes() == once
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_stream_without_words_has_a_score_in_the_authors_logs_too(tmp_path: Path, ended: bool) -> None:
+def test_a_stream_without_words_has_a_score_in_the_authors_logs_too(tmp_path: Path) -> None:
     source, reference, _ = made_up(tmp_path, 1, timed=False)
     total = len(source.read_text(encoding="utf-8").split())
     silent = tmp_path / "silent.jsonl"
-    lines = trace_lines(Trace({}, (End(total, 0),) if ended else ()))
+    lines = trace_lines(Trace({}, (End(total, 0),)))
     silent.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     folder = write(tmp_path / "log", "actions", [(source, reference, silent)])
     files = {name: [folder / f"stream-000.{name}"] for name in ("source", "reference", "hypothesis", "actions")}
@@ -238,3 +237,12 @@ def test_a_stream_without_words_has_a_score_in_the_authors_logs_too(tmp_path: Pa
     ours, again = report([(source, reference, silent)]), evaluate(logs, EVERYTHING)
     assert (again.bleu.value, again.empty, again.sentences) == (ours.bleu.value, 12, 12)
     assert (again.ap, again.al, again.dal) == (ours.ap, ours.al, ours.dal)
+
+
+def test_a_stream_that_was_broken_off_gives_no_log(tmp_path: Path) -> None:
+    source, reference, trace = made_up(tmp_path, 1, timed=False)
+    lines = trace.read_text(encoding="utf-8").splitlines(keepends=True)
+    trace.write_text("".join(lines[:-1]), encoding="utf-8")
+    with pytest.raises(InputError, match="the trace is not whole"):
+        write(tmp_path / "log", "simuleval", [(source, reference, trace)])
+    assert not (tmp_path / "log").exists()

@@ -22,7 +22,7 @@ from turia.errors import FormatError, InputError
 from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
 from turia.stream.times import sentence_seconds
-from turia.stream.trace import Trace, parse_trace
+from turia.stream.trace import End, Trace, parse_trace
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: P
     """The stream that a trace of Turia's tells of."""
     lengths, references = read_sentences(source, reference)
     record = parse_trace(read_lines(trace), str(trace), sum(lengths))
+    _check_whole(record, sum(lengths), trace)
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
     return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _seconds(record, lengths))
@@ -212,6 +213,15 @@ def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> l
     # The hypothesis's own spelling: quality is measured with case.
     rest = iter(words)
     return [[next(rest) for _ in segment] for segment in segments]
+
+
+def _check_whole(trace: Trace, source_words: int, path: Path) -> None:
+    """Refuses a stream that was broken off: the words that it lacks would count as bad translation."""
+    if not trace.records or not isinstance(trace.records[-1], End):
+        raise FormatError('the trace is not whole: its last line is no "type":"end"; translate the source again', path)
+    if trace.source_words() < source_words:
+        cause = f"the stream ended after {trace.source_words()} words, but the source has {source_words}"
+        raise FormatError(f"{cause}; translate the source again", path)
 
 
 def _check_line_count(path: Path, lines: int, reference: Path, references: int) -> None:
