@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from turia.errors import ResourceError
+from tests.training.toy import unprepared_recipe
+from turia.errors import ConfigError, ResourceError
 from turia.training.run import Progress, RunFolder
 
 
@@ -66,3 +68,21 @@ def test_a_folder_that_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file" / "run").alone(),
     ):
         pass
+
+
+def test_pieces_may_be_taken_from_a_folder_that_has_moved(tmp_path: Path) -> None:
+    recipe = unprepared_recipe(tmp_path)
+    recipe.data.folder.mkdir()
+    (recipe.data.folder / "subwords.model").write_bytes(b"pieces")
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    for place in ("here", "there"):
+        reused = replace(recipe.subwords, reuse=tmp_path / place)
+        run.begin(replace(recipe, subwords=reused), gamma=1.0)
+        run.checkpoint(1).mkdir(parents=True, exist_ok=True)
+    assert run.recipe().subwords.reuse == tmp_path / "there"
+    with pytest.raises(ConfigError, match="trained with another subwords"):
+        run.begin(replace(recipe, subwords=replace(recipe.subwords, joint=False)), gamma=1.0)
+    (recipe.data.folder / "subwords.model").write_bytes(b"others")
+    with pytest.raises(ConfigError, match=r"trained with another subwords\.model"):
+        run.begin(recipe, gamma=1.0)

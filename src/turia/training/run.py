@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,8 @@ class RunFolder:
         return self.corpora() if self.steps() else _corpora_of(recipe.training.start_from)
 
     def _check_same_model(self, before: Recipe, now: Recipe) -> None:
+        # Where pieces are taken from may have moved; what they are is compared byte by byte.
+        before, now = (replace(recipe, subwords=replace(recipe.subwords, reuse=None)) for recipe in (before, now))
         for part in ("model", "subwords", "source_language", "target_language"):
             if getattr(before, part) != getattr(now, part):
                 raise ConfigError(
