@@ -11,6 +11,7 @@ import pytest
 from tests.training.toy import unprepared_recipe
 from turia.errors import ConfigError, ResourceError
 from turia.training.run import Progress, RunFolder
+from turia.typed import to_dict
 
 
 def folder_with(path: Path, *steps: int) -> RunFolder:
@@ -86,3 +87,13 @@ def test_pieces_may_be_taken_from_a_folder_that_has_moved(tmp_path: Path) -> Non
     (recipe.data.folder / "subwords.model").write_bytes(b"others")
     with pytest.raises(ConfigError, match=r"trained with another subwords\.model"):
         run.begin(recipe, gamma=1.0)
+
+
+def test_a_recipe_that_is_refused_today_is_named(tmp_path: Path) -> None:
+    recipe = unprepared_recipe(tmp_path)
+    older = to_dict(recipe)
+    older["training"]["steps"] = older["training"]["hours"] = 1
+    (tmp_path / "recipe.json").write_text(json.dumps(older))
+    for read in (RunFolder(tmp_path).recipe, lambda: RunFolder(tmp_path).begin(recipe, gamma=1.0)):
+        with pytest.raises(ConfigError, match=r"/recipe\.json: training\.steps and hours are both set"):
+            read()

@@ -77,7 +77,7 @@ class RunFolder:
         before = self._learned_before(recipe)
         known = self.path / "recipe.json"
         if known.exists():
-            self._check_same_model(from_dict(Recipe, load_json(known)), recipe)
+            self._check_same_model(self.recipe(), recipe)
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
         if self.steps():
             self._check_same_subwords(models)
@@ -134,7 +134,12 @@ class RunFolder:
             file.unlink(missing_ok=True)
 
     def recipe(self) -> Recipe:
-        return from_dict(Recipe, load_json(self.path / "recipe.json"))
+        """What it was trained with. The rules for recipes may have changed since."""
+        path = self.path / "recipe.json"
+        try:
+            return from_dict(Recipe, load_json(path))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
 
     def checkpoint(self, step: int) -> Path:
         return self.checkpoints / f"step-{step:08d}"
