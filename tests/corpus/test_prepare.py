@@ -19,7 +19,7 @@ from turia.config import Subwords as SubwordSettings
 from turia.corpus import prepare as module
 from turia.corpus.filters import Dropped
 from turia.corpus.prepare import digest, prepare
-from turia.corpus.report import PrepareReport, Progress, read_report
+from turia.corpus.report import PrepareReport, Progress, corpus_names, read_report
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards, load_subwords
 from turia.errors import ConfigError, FormatError, ResourceError
 from turia.text.normalise import clean
@@ -365,6 +365,19 @@ def test_the_report_reads_well(recipe: Recipe) -> None:
     assert lines[0].endswith("train.tsv: 40 pairs read, 40 kept")
     assert lines[-1].startswith(f"gamma {report.gamma}; ")
     assert json.loads((recipe.data.folder / "report.json").read_text())["digest"] == digest(recipe)
+
+
+def test_names_are_as_long_as_they_must_be_to_differ() -> None:
+    paths = ["/disk/one/talks/train.tsv", "/disk/two/talks/train.tsv", "/disk/one/europarl/train.tsv"]
+    plain = Corpus(source=Path("/disk/one/plain/train.de"), target=Path("/disk/one/plain/train.en"), format="plain")
+    same = Corpus(Path(paths[2]), repeat=2)
+    assert corpus_names([*(Corpus(Path(path)) for path in paths), plain, same]) == [
+        "one/talks/train.tsv",
+        "two/talks/train.tsv",
+        "europarl/train.tsv",
+        "plain/train.de",
+        "europarl/train.tsv",
+    ]
 
 
 def test_dev2010_and_its_window_figures(shared: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.toy import unprepared_recipe
+from turia.config import Corpus
 from turia.errors import ConfigError, ResourceError
 from turia.training.run import Progress, RunFolder
 from turia.typed import to_dict
@@ -97,3 +98,11 @@ def test_a_recipe_that_is_refused_today_is_named(tmp_path: Path) -> None:
     for read in (RunFolder(tmp_path).recipe, lambda: RunFolder(tmp_path).begin(recipe, gamma=1.0)):
         with pytest.raises(ConfigError, match=r"/recipe\.json: training\.steps and hours are both set"):
             read()
+
+
+def test_two_corpora_of_one_name_are_two(tmp_path: Path) -> None:
+    recipe = unprepared_recipe(tmp_path)
+    corpora = [Corpus(tmp_path / place / "talks/train.tsv", licence=place) for place in ("one", "two")]
+    learned = to_dict(replace(recipe, data=replace(recipe.data, train=tuple(corpora))))
+    (tmp_path / "recipe.json").write_text(json.dumps(learned))
+    assert RunFolder(tmp_path).corpora() == {"one/talks/train.tsv": "one", "two/talks/train.tsv": "two"}

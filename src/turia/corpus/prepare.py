@@ -37,7 +37,7 @@ from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_
 from turia.corpus.documents import Document, read
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
 from turia.corpus.processes import Spread, in_processes, write_whole
-from turia.corpus.report import CorpusReport, PrepareReport, Progress, read_report
+from turia.corpus.report import CorpusReport, PrepareReport, Progress, corpus_names, read_report
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError
 from turia.locking import alone_in
@@ -245,9 +245,9 @@ class _Preparation:
     def corpus_reports(self, chunks: Sequence[_Chunk]) -> tuple[CorpusReport, ...]:
         """What cleaning and encoding did, added up for each corpus."""
         reports = {
-            (split, number): CorpusReport(_name(corpus), split, 0, Dropped(), Sizes())
+            (split, number): CorpusReport(name, split, 0, Dropped(), Sizes())
             for split in _SPLITS
-            for number, corpus in enumerate(self.corpora[split])
+            for number, name in enumerate(corpus_names(self.corpora[split]))
         }
         for chunk, repeated in self.with_repeats(chunks):
             head, sizes = read_head(self.path(chunk, "tsv")), measure(Part.load(self.path(chunk, "npz")))
@@ -397,12 +397,6 @@ def _reused(settings: SubwordSettings) -> tuple[Subwords, Subwords]:
         has = "one model for both languages" if source is target else "a model for each language"
         raise ConfigError(f"subwords.joint is {settings.joint}, but {settings.reuse} has {has}")
     return source, target
-
-
-def _name(corpus: Corpus) -> str:
-    path = corpus.path or corpus.source
-    assert path is not None
-    return f"{path.parent.name}/{path.name}"
 
 
 def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:

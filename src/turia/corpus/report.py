@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from turia.config import Corpus
 from turia.corpus.filters import Dropped
 from turia.corpus.shards import Sizes, has_subwords
 from turia.typed import from_dict
@@ -75,6 +77,23 @@ class PrepareReport:
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def corpus_names(corpora: Sequence[Corpus]) -> list[str]:
+    """The last two parts of each corpus's path: its name, not where it lies on somebody's disk.
+
+    More parts, where another file's path ends in the same ones.
+    """
+    paths = [corpus.path or corpus.source for corpus in corpora]
+    names = []
+    for path in paths:
+        assert path is not None
+        others = [other.parts for other in paths if other is not None and other != path]
+        parts = 2
+        while any(other[-parts:] == path.parts[-parts:] for other in others):
+            parts += 1
+        names.append(Path(*path.parts[-parts:]).as_posix())
+    return names
 
 
 def read_report(folder: Path) -> PrepareReport | None:

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from turia.config import Corpus, Recipe
+from turia.config import Recipe
 from turia.corpus.batches import PoolStart
+from turia.corpus.report import corpus_names
 from turia.errors import ConfigError, ModelError
 from turia.locking import alone_in
 from turia.model.checkpoint import load_json, replace_durably
@@ -93,7 +94,8 @@ class RunFolder:
         before = load_json(noted).get("learned_before") if noted.exists() else None
         if before is None:  # a run of an older release
             before = _corpora_of(recipe.training.start_from)
-        return {**before, **{_corpus_name(corpus): corpus.licence for corpus in recipe.data.train}}
+        learned = recipe.data.train
+        return {**before, **dict(zip(corpus_names(learned), (corpus.licence for corpus in learned), strict=True))}
 
     def normalisation(self) -> int:
         """The rules of the text that the run learns from; runs of releases that did not note it had the first ones."""
@@ -218,10 +220,3 @@ def _corpora_of(start: Path | None) -> dict[str, str | None]:
         for card in cards
         for name, licence in card_corpora(card.read_text(encoding="utf-8", errors="replace")).items()
     }
-
-
-def _corpus_name(corpus: Corpus) -> str:
-    """The last two parts of a corpus's path: its name, not where it lies on somebody's disk."""
-    path = corpus.path or corpus.source
-    assert path is not None
-    return "/".join(path.parts[-2:])
