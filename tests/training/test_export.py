@@ -168,6 +168,17 @@ def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) ->
     assert "- history 0 words (trained with windows of 17)" in card
 
 
+def test_without_windows_there_is_no_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:
+    path, _ = run
+    recipe = RunFolder(path).recipe()
+    alone = replace(recipe, training=replace(recipe.training, windows_from=1.0))
+    (path / "recipe.json").write_text(json.dumps(to_dict(alone)), encoding="utf-8")
+    assert main(["export", str(path), str(tmp_path / "model")]) == 0
+    assert load_folder(tmp_path / "model").config.history == 0
+    card = (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
+    assert "- history 0 words (trained with single sentences)" in card
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [

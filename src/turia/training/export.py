@@ -29,7 +29,7 @@ def export_run(
 ) -> ModelConfig:
     """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest.
 
-    `history` and `beam` are what streams use unless told otherwise; without the first, what the recipe's windows have.
+    `history` and `beam` are what streams use unless told otherwise; without the first, what it was trained with.
     """
     trained = RunFolder(run)
     if not (run / "recipe.json").is_file():
@@ -44,7 +44,7 @@ def export_run(
         model.shape,
         precision,
         gamma=float(data["gamma"]),
-        history=recipe.windows.history if history is None else history,
+        history=_trained_history(recipe) if history is None else history,
         trained_k=recipe.training.k_range,
         normalisation=trained.normalisation(),
         beam=beam,
@@ -96,8 +96,13 @@ def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
     return [f"{name} {value:.2f}" for name, value in figures if name == "dev_loss" or name.startswith("bleu")]
 
 
+def _trained_history(recipe: Recipe) -> int:
+    """Words of history in its windows; none, where windows never joined."""
+    return recipe.windows.history if recipe.training.windows_from < 1 else 0
+
+
 def _samples(recipe: Recipe) -> str:
-    history = recipe.windows.history if recipe.training.windows_from < 1 else 0
+    history = _trained_history(recipe)
     return f"windows of {history}" if history else "single sentences"
 
 
