@@ -13,7 +13,7 @@ import pytest
 from tests.engine.fakes import subwords
 from tests.runtime.models import random_transformer, torch_logits
 from turia.cli import main
-from turia.config import Recipe
+from turia.config import Recipe, SegmenterModel
 from turia.engine.translator import Translator
 from turia.errors import TuriaError
 from turia.model.checkpoint import save_checkpoint
@@ -21,6 +21,11 @@ from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.session import DecodeRequest, EncodeRequest, Floats, Runtime
+from turia.segmenter.classifier import Settings
+from turia.segmenter.export import export as export_segmenter
+from turia.segmenter.network import Network
+from turia.segmenter.online import Decision
+from turia.text.vocabulary import Vocabulary
 from turia.training.run import RunFolder
 from turia.typed import load_toml, to_dict
 
@@ -183,7 +188,8 @@ def test_without_windows_there_is_no_history(run: tuple[Path, list[Transformer]]
     ("more", "complaint"),
     [
         (["--average", "4"], "--average 4, but there are 3 checkpoints"),
-        (["--segmenter", "."], "no segmenter.json; expected what `turia segmenter train` exports"),
+        (["--segmenter", "."], "segmenter.json: no such file; expected a folder written by `turia segmenter train`"),
+        (["--segmenter", __file__], "test_export.py/segmenter.json: cannot be read: Not a directory"),
     ],
 )
 def test_one_line_for_people(
@@ -198,21 +204,56 @@ def test_one_line_for_people(
     assert not (tmp_path / "model").exists()
 
 
+@pytest.fixture
+def segmenter(tmp_path: Path) -> Path:
+    """An exported one for the run's source language, and what somebody else has left beside it."""
+    folder = tmp_path / "segmenter"
+    folder.mkdir()
+    vocabulary = Vocabulary.learn({"ka": 2, "le": 1}, 2)
+    model = SegmenterModel(windows=(0, 2), embedding=4, hidden=4, feed_forward=4)
+    export_segmenter(Network(model, len(vocabulary)).eval(), vocabulary, folder)
+    Settings("toy", len(vocabulary), dict.fromkeys((0, 2), Decision())).save(folder)
+    for name in ("notes.txt", "segmenter-w3.onnx", "segmenter.old"):
+        (folder / name).write_text("not part of it", encoding="utf-8")
+    return folder
+
+
+SEGMENTER = (
+    "segmenter-vocabulary.txt",
+    "segmenter-w0.onnx",
+    "segmenter-w2.onnx",
+    "segmenter.json",
+    "segmenter.weights",
+)
+
+
 def test_a_segmenter_of_the_source_language_goes_along(
-    run: tuple[Path, list[Transformer]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: tuple[Path, list[Transformer]], tmp_path: Path, segmenter: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    segmenter = tmp_path / "segmenter"
-    segmenter.mkdir()
-    (segmenter / "notes.txt").write_text("not part of it", encoding="utf-8")
-    (segmenter / "segmenter-w2.onnx").write_bytes(b"graph")
     command = ["export", str(run[0]), str(tmp_path / "model"), "--segmenter", str(segmenter)]
-    for language, code in (("swapped", 2), ("toy", 0)):
-        (segmenter / "segmenter.json").write_text(json.dumps({"language": language}), encoding="utf-8")
-        assert main(command) == code
+    assert main(command) == 0
+    assert sorted(file for file in load_folder(tmp_path / "model").listed if "segmenter" in file) == [*SEGMENTER]
+    settings = json.loads((segmenter / "segmenter.json").read_text(encoding="utf-8"))
+    (segmenter / "segmenter.json").write_text(json.dumps({**settings, "language": "swapped"}), encoding="utf-8")
+    assert main(command) == 2
     assert "a segmenter of 'swapped', but the model reads 'toy'" in capsys.readouterr().err
-    listed = load_folder(tmp_path / "model").listed
-    assert {"segmenter.json", "segmenter-w2.onnx"} <= listed
-    assert not (tmp_path / "model" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("lost", SEGMENTER)
+def test_a_segmenter_that_does_not_load_is_refused_before_anything_is_replaced(
+    run: tuple[Path, list[Transformer]],
+    tmp_path: Path,
+    segmenter: Path,
+    lost: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["export", str(run[0]), str(tmp_path / "model"), "--segmenter", str(segmenter)]
+    assert main(command) == 0
+    before = load_folder(tmp_path / "model").sha256()
+    (segmenter / lost).unlink()
+    assert main([*command, "--history", "0"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {segmenter}")
+    assert load_folder(tmp_path / "model").sha256() == before
 
 
 def test_a_card_that_stays_is_told_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from turia.model.transformer import Transformer
 from turia.runtime.export import write_folder
 from turia.runtime.folder import ModelConfig
 from turia.runtime.tensors import Precision
-from turia.segmenter.classifier import SETTINGS_FILE
+from turia.segmenter.classifier import SETTINGS_FILE, Classifier, Settings, segmenter_files
 from turia.training.run import RunFolder
 
 
@@ -70,20 +69,22 @@ def _weights(model: Transformer) -> dict[str, Any]:
 
 
 def _segmenter_files(config: ModelConfig, folder: Path | None) -> list[Path]:
-    """The files of an exported segmenter, which must be one for the source language."""
+    """The files of an exported segmenter, which must be one for the source language, and load."""
     if folder is None:
         return []
     try:
-        language = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))["language"]
-    except FileNotFoundError:
-        raise ModelError(f"{folder}: no {SETTINGS_FILE}; expected what `turia segmenter train` exports") from None
+        settings = Settings.load(folder)
     except OSError as error:
         raise ModelError(f"{folder / SETTINGS_FILE}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / SETTINGS_FILE}: not the settings of a segmenter: {error!r}") from error
-    if language != config.source_language:
-        raise ModelError(f"{folder}: a segmenter of {language!r}, but the model reads {config.source_language!r}")
-    return sorted(folder.glob("segmenter*"))
+    if settings.language != config.source_language:
+        raise ModelError(
+            f"{folder}: a segmenter of {settings.language!r}, but the model reads {config.source_language!r}"
+        )
+    if not settings.decisions:
+        raise ModelError(f"{folder / SETTINGS_FILE}: a segmenter of no windows; train it again")
+    for window in settings.decisions:
+        Classifier(folder, window)
+    return sorted({folder / name for window in settings.decisions for name in segmenter_files(window)})
 
 
 def _scores(run: RunFolder, checkpoint: Path) -> list[str]:
