@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +95,27 @@ def test_properties_and_card(run: tuple[Path, list[Transformer]], tmp_path: Path
     assert "weights of step-00000001;" in card
     assert "trained for k from 1 to 6" in card
     assert str(tmp_path) not in card
+
+
+@pytest.mark.parametrize(
+    ("k_range", "said"),
+    [
+        (None, "trained for k from 1 to the length of a window in pieces\n"),
+        ((1, 6), "trained for k from 1 to 6 pieces of a window\n"),
+    ],
+)
+def test_k_of_masks_anchored_at_the_window_is_of_pieces(
+    run: tuple[Path, list[Transformer]], tmp_path: Path, k_range: tuple[int, int] | None, said: str
+) -> None:
+    path, (model, *_) = run
+    recipe = RunFolder(path).recipe()
+    (path / "recipe.json").write_text(
+        json.dumps(to_dict(replace(recipe, training=replace(recipe.training, k_range=k_range)))), encoding="utf-8"
+    )
+    shape = path / "checkpoints/step-00000001/model.json"
+    shape.write_text(json.dumps(asdict(replace(model.shape, anchor="window"))), encoding="utf-8")
+    assert main(["export", str(path), str(tmp_path / "model")]) == 0
+    assert said in (tmp_path / "model" / CARD_FILE).read_text(encoding="utf-8")
 
 
 def test_the_card_names_what_was_learned_from_before(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.text.pieces import encode_words
 from tests.training.marian_checkpoint import write_checkpoint
 from tests.training.toy import TINY
 from turia.cli import main
-from turia.config import Corpus, Recipe, SweepRecipe, SweepTest
+from turia.config import OFFLINE_K, Corpus, Recipe, SweepRecipe, SweepTest
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import load_subwords
 from turia.engine.settings import Settings
@@ -27,7 +27,7 @@ from turia.errors import ConfigError, InputError, ModelError
 from turia.interop.bench_script import ScriptedBackend, speech
 from turia.interop.sweep import plan
 from turia.model.checkpoint import load_json, load_model
-from turia.runtime.folder import load_folder
+from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.random_model import made_up_words
 from turia.runtime.session import DecodeRequest, EncodeRequest, Runtime
 from turia.segmenter.online import GivenSegmenter
@@ -171,6 +171,12 @@ def test_words_come_while_the_sentence_is_spoken_and_survive_a_restart(folder: P
         Translator.load(folder, beam=2)
 
 
+def test_its_card_says_that_it_knows_no_prefixes(folder: Path) -> None:
+    assert load_folder(folder).config.trained_k == (OFFLINE_K, OFFLINE_K)
+    card = (folder / CARD_FILE).read_text(encoding="utf-8")
+    assert "encoder bidirectional, masks anchored at the sentence, trained for whole sentences alone" in card
+
+
 def test_a_sweep_with_a_beam_is_refused_before_any_work(folder: Path, tmp_path: Path) -> None:
     sets = (SweepTest("toy set", Corpus(path=tmp_path / "set.tsv")),)
     with pytest.raises(ModelError, match="beam is 4; with these subwords only greedy search"):
@@ -200,6 +206,7 @@ def test_it_is_adapted_by_multi_k_fine_tuning(run: Path, tmp_path: Path) -> None
     toy = load_toml(Recipe, TINY)
     adapt = load_toml(Recipe, run / "adapt.toml")
     assert adapt.training.start_from == run
+    assert adapt.training.k_range is None
     assert adapt.model.encoder == "pbe", "a bidirectional encoder would have seen whole sentences"
     recipe = replace(
         adapt,

@@ -68,7 +68,8 @@ class ModelConfig:
     history: int
     """Words of history on either side that streams have unless told otherwise."""
     trained_k: tuple[int, int] | None = None
-    """Smallest and largest k; without it, 1 up to the length of a sentence."""
+    """Smallest and largest k; without it, 1 up to the length of a sentence. Of whole sentences alone, `OFFLINE_K`; with
+    masks anchored at the window, in its pieces."""
     normalisation: int = NORMALISATION
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise; 1 is greedy."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from turia import __version__
-from turia.config import Recipe
+from turia.config import OFFLINE_K, Recipe
 from turia.errors import InputError, ModelError
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
@@ -107,13 +107,23 @@ def _samples(recipe: Recipe) -> str:
     return f"windows of {history}" if history else "single sentences"
 
 
+def _trained_k(config: ModelConfig) -> str:
+    """The k that it knows. Masks that are anchored at the window count its pieces, not words of a sentence."""
+    in_pieces = config.shape.anchor == "window"
+    if config.trained_k is None:
+        return f"k from 1 to the length of a {'window in pieces' if in_pieces else 'sentence'}"
+    low, high = config.trained_k
+    if low >= OFFLINE_K and not in_pieces:
+        return "whole sentences alone, no prefixes of them"
+    return f"k from {low} to {high}{' pieces of a window' if in_pieces else ''}"
+
+
 def _card(
     config: ModelConfig, recipe: Recipe, corpora: dict[str, str | None], checkpoints: list[str], scores: list[str]
 ) -> str:
     """README.md: front matter that `turia models` reads, and sections for people to fill."""
     licences = {name: licence or "licence to be named" for name, licence in corpora.items()}
     shape = config.shape
-    ks = "1 to the length of a sentence" if config.trained_k is None else "{} to {}".format(*config.trained_k)
     lines = [
         "---",
         "languages:",
@@ -131,7 +141,7 @@ def _card(
         "",
         f"- Transformer {shape.width}/{shape.feed_forward}, {shape.heads} heads, {shape.encoder_layers} encoder and "
         f"{shape.decoder_layers} decoder layers, {shape.target_vocabulary} target pieces; {config.precision}",
-        f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for k from {ks}",
+        f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for {_trained_k(config)}",
         f"- history {config.history} words (trained with {_samples(recipe)}), catch-up {config.gamma} target words "
         "to a source word",
         f"- search: {'greedy' if config.beam == 1 else f'a beam of {config.beam}'}",

@@ -25,7 +25,7 @@ import torch
 from sentencepiece import sentencepiece_model_pb2 as spm
 from torch import Tensor
 
-from turia.config import Model, Recipe, Windows
+from turia.config import OFFLINE_K, Model, Recipe, Training, Windows
 from turia.config import Subwords as SubwordSettings
 from turia.corpus.shards import save_subwords
 from turia.engine.settings import Settings
@@ -116,6 +116,7 @@ def import_marian(
         model=chosen,
         subwords=SubwordSettings(joint=False),
         windows=Windows(history=0),
+        training=Training(k_range=(OFFLINE_K, OFFLINE_K)),  # it knows no prefixes
     )
     run.mkdir(parents=True, exist_ok=True)
     save_subwords(run, *subwords)
