@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,12 @@ import torch.nn.functional as F
 from tests.training.toy import toy_recipe
 from turia.config import Recipe
 from turia.corpus.batches import assemble
-from turia.corpus.shards import WINDOW, Shards
+from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.training.data import PreparedData, open_data
 from turia.training.multik import Policy, batch_limits
-from turia.training.validation import loss_with_history_and_alone, validate
+from turia.training.validation import documents, loss_with_history_and_alone, validate
 
 K = 3
 Toy = tuple[Recipe, PreparedData, Transformer, Policy]
@@ -67,3 +68,13 @@ def test_a_validation_names_them(toy: Toy) -> None:
     assert list(figures) == names
     pair = loss_with_history_and_alone(model, data.dev, policy, K, batches=2)
     assert (figures["dev_loss_last_k3"], figures["dev_loss_single_k3"]) == pytest.approx(pair)
+
+
+@pytest.mark.parametrize("lost", [OPENS, CLOSES])
+def test_documents_part_where_one_opens_or_one_closes(toy: Toy, lost: int) -> None:
+    """The first or the last pair of a document may have been dropped."""
+    dev = copy(toy[1].dev)
+    whole = [len(document) for document in documents(dev, 10**6)]
+    assert len(whole) > 1
+    dev.samples = dev.samples & np.array([-1, -1, ~lost], dtype=np.int32)
+    assert [len(document) for document in documents(dev, 10**6)] == whole

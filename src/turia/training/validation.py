@@ -9,7 +9,7 @@ import torch
 
 from turia.config import Validation
 from turia.corpus.batches import Batch, assemble, assemble_sentences, in_order, pad, samples_in_order
-from turia.corpus.shards import CLOSES, WINDOW, Shards
+from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
@@ -79,6 +79,9 @@ def documents(dev: Shards, sentences: int) -> list[list[tuple[Sentence, Sentence
     found: list[list[tuple[Sentence, Sentence]]] = [[]]
     singles = dev.samples[(dev.samples[:, 2] & WINDOW) == 0]
     for first, _, flags in singles[:sentences].tolist():
+        # The last pair of the document before may have been dropped, and none closes it then.
+        if flags & OPENS:
+            found.append([])
         found[-1].append(dev.sentence(first))
         if flags & CLOSES:
             found.append([])
