@@ -153,6 +153,27 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
         list(read(Corpus(tmp_path / "a.tsv.xz"), "de", "en"))
 
 
+@pytest.mark.parametrize("kept", [0.01, 0.9])
+@pytest.mark.parametrize("suffix", ["xz", "gz"])
+def test_a_damaged_archive_of_xml_is_named(tmp_path: Path, suffix: str, kept: float) -> None:
+    """At its beginning, by which the format is told, or later."""
+    segments = "".join(f'<seg id="{n}">{n * n * n}</seg>\n' for n in range(20_000))
+    xml = f'<doc docid="1">\n{segments}</doc>\n'.encode()
+    path = tmp_path / f"a.xml.{suffix}"
+    whole = lzma.compress(xml, preset=0) if suffix == "xz" else gzip.compress(xml)
+    path.write_bytes(whole[: int(kept * len(whole))])
+    with pytest.raises(FormatError, match=rf"a\.xml\.{suffix}: damaged archive"):
+        list(read(Corpus(source=path, target=path, format="xml"), "de", "en"))
+
+
+def test_an_archive_with_a_wrong_byte_is_named(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress("".join(f"1\t{n}\t{n * n}\n" for n in range(3000)).encode()))
+    packed[11:14] = b"\xff\xff\xff"
+    (tmp_path / "a.tsv.gz").write_bytes(packed)
+    with pytest.raises(FormatError, match=r"a\.tsv\.gz:\d+: damaged archive"):
+        list(read(Corpus(tmp_path / "a.tsv.gz"), "de", "en"))
+
+
 def test_files_out_of_step_are_named(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.de", "a\nb\n"), write(tmp_path / "a.en", "x\n")
     with pytest.raises(FormatError, match=r"a\.en:2: ends before line 2, but a\.de goes on"):

@@ -10,7 +10,9 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -126,7 +128,7 @@ class _Side:
 
 
 def _xml_side(path: Path) -> Iterator[_Side]:
-    with _open(path) as file:
+    with _damage_said(path), _open(path) as file:
         head = file.read(1 << 16)
     # The training files are lines between tags, with no root and bare ampersands: no XML parser takes them.
     return _segments(path) if re.search(rb"<seg\b", head, re.IGNORECASE) else _tagged(path)
@@ -135,7 +137,7 @@ def _xml_side(path: Path) -> Iterator[_Side]:
 def _segments(path: Path) -> Iterator[_Side]:
     """`<seg>` elements. Files in the wild are broken here and there; nothing is loaded from outside."""
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    with _open(path) as file:
+    with _damage_said(path), _open(path) as file:
         content = file.read()
     # What looks like no entity is an ampersand; recovery alone would drop it.
     content = re.sub(rb"&(?!#?\w+;)", b"&amp;", content)
@@ -218,8 +220,21 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line.rstrip(b"\r\n").decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(f"not UTF-8 at byte {error.start + 1} of the line", path, number) from error
-    except (lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
+    except _DAMAGED as error:
         raise FormatError(f"damaged archive: {error}", path, number + 1) from error
+
+
+_DAMAGED = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
+"""What unpacking raises."""
+
+
+@contextmanager
+def _damage_said(path: Path) -> Iterator[None]:
+    """For whoever reads a file as a whole; of lines, `_lines` knows which."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise FormatError(f"damaged archive: {error}", path) from error
 
 
 def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
