@@ -73,13 +73,13 @@ def test_other_peoples_scorers_give_the_same_figures() -> None:
     assert mean([latency.sentence_dal(own, source) for own, source, _ in written]) == pytest.approx(1.475)
     assert mean(latency.stream_laal(DELAYS, SOURCE, TARGET, REFERENCE)) == pytest.approx(1.3208333333333333)
     assert mean(latency.stream_yaal(DELAYS, SOURCE, TARGET, REFERENCE)) == pytest.approx(1.3083333333333333)
-    yaal = [latency.sentence_yaal(*triple) for triple in written]
+    yaal = [latency.sentence_yaal(*triple, end=triple[1]) for triple in written]
     assert mean([score for score in yaal if score is not None]) == pytest.approx(1.2541666666666667)
 
 
 def test_yaal_of_a_sentence_written_after_its_end_does_not_exist() -> None:
-    assert latency.sentence_yaal([4, 4], 4, 2) is None
-    assert latency.sentence_yaal([], 4, 2) is None
+    assert latency.sentence_yaal([4, 4], 4, 2, end=4) is None
+    assert latency.sentence_yaal([], 4, 2, end=4) is None
     assert latency.stream_yaal([4, 4], [4], [2], [2]) == []
     assert isnan(mean([]))
 

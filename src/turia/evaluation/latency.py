@@ -183,13 +183,9 @@ def stream_yaal(
     return scores
 
 
-def sentence_yaal(delays: Sequence[float], source: float, reference: int, end: float | None = None) -> float | None:
-    """YAAL: LAAL without the words written when the source had ended; None when that leaves no word.
-
-    `end` is where counting stops, the end of the sentence unless told otherwise.
-    """
+def sentence_yaal(delays: Sequence[float], source: float, reference: int, end: float) -> float | None:
+    """YAAL: LAAL without the words written when the source had ended, at `end`; None when that leaves no word."""
     pace = source / max(len(delays), _counted(reference))
-    end = source if end is None else end
     total, counted = 0.0, 0
     for delay in delays:
         if delay >= end:

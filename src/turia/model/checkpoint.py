@@ -99,9 +99,9 @@ def load_weights(model: Transformer, folder: Path) -> None:
     fill_model(model, load_tensors(folder / WEIGHTS), folder)
 
 
-def load_model(folder: Path, dropout: float = 0.0) -> Transformer:
+def load_model(folder: Path) -> Transformer:
     """The model of one checkpoint."""
-    model = Transformer(load_shape(folder), dropout)
+    model = Transformer(load_shape(folder))
     load_weights(model, folder)
     return model
 

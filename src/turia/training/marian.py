@@ -121,7 +121,7 @@ def import_marian(
     run.mkdir(parents=True, exist_ok=True)
     save_subwords(run, *subwords)
     replace_durably(run / "data.json", json.dumps({"gamma": gamma, "normalisation": AS_GIVEN}).encode())
-    replace_durably(run / "adapt.toml", adapting(recipe, gamma).encode())
+    replace_durably(run / "adapt.toml", adapting(recipe).encode())
     save_checkpoint(written.checkpoint(0), model)
     replace_durably(run / "recipe.json", json.dumps(to_dict(recipe), indent=1).encode())
     return run
@@ -272,7 +272,7 @@ def _bias(bias: Tensor, marian: Marian) -> Tensor:
 # --- adapting ---------------------------------------------------------------------------------------------------------
 
 
-def adapting(recipe: Recipe, gamma: float) -> str:
+def adapting(recipe: Recipe) -> str:
     """A recipe for multi-k fine-tuning of the run; people add their corpora."""
     model = recipe.model
     return f"""\
