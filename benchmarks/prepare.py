@@ -31,7 +31,7 @@ LANGUAGES = ("de", "en")
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed and memory of `turia prepare`.")
     parser.add_argument("corpora", type=Path, nargs="+")
-    parser.add_argument("--pairs", type=int, help="only so many pairs of each corpus, in whole documents")
+    parser.add_argument("--pairs", type=int, help="only the first so many pairs of each corpus")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def cut(path: Path, pairs: int, folder: Path) -> Path:
-    """The first documents of a corpus as a file of their own."""
+    """The first pairs of a corpus as a file of their own; its last document may be cut short."""
     new = folder / f"{path.parent.name}-{path.name.removesuffix('.xz')}"
     rows = (
         f"{document.id}\t{source}\t{target}\n"
