@@ -87,7 +87,8 @@ class Subwords:
     vocabulary: Positive = 8000
     """Pieces, at most: a small corpus has fewer. 256 of them are bytes."""
     joint: bool = True
-    """One vocabulary for both languages, or one each."""
+    """One vocabulary for both languages and one embedding for encoder and decoder, or one each. The decoder's input and
+    output share theirs in any case."""
     sentences: Positive = 1_000_000
     """At most so many pairs, evenly spaced, are used to learn the pieces."""
     reuse: Path | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.model.windows import lay_out_pair, pairs, sentence
-from turia.config import Anchor, Encoder, Model
+from turia.config import Anchor, Encoder, Model, Recipe
 from turia.model.masks import cross_limit, encoder_reach
 from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
 from turia.text.layout import Ints, Sentence, Window, target_rows
+from turia.typed import load_toml
 
 VOCABULARY = 40
 
@@ -137,6 +140,16 @@ def test_separate_vocabularies_have_separate_embeddings() -> None:
         sum(p.numel() for p in tiny(joint=False).parameters()) - sum(p.numel() for p in names.values())
         == VOCABULARY * 64
     )
+
+
+@pytest.mark.parametrize("name", ["base", "big"])
+def test_the_paper_s_recipes_share_embeddings_within_the_decoder_alone(name: str) -> None:
+    """Its command has --share-decoder-input-output-embed, not --share-all-embeddings."""
+    recipe = load_toml(Recipe, Path(__file__).parents[2] / "recipes" / f"paper-{name}.toml")
+    shape = shape_of(recipe.model, VOCABULARY, VOCABULARY, recipe.subwords.joint)
+    with torch.device("meta"):
+        of_pieces = [key for key, value in Transformer(shape).named_parameters() if VOCABULARY in value.shape]
+    assert sorted(of_pieces) == ["source_embedding.weight", "target_embedding.weight"]
 
 
 @pytest.mark.parametrize(("preset", "millions"), [("small", 9.9), ("base", 52.3), ("big", 192.7)])
