@@ -112,7 +112,8 @@ async def besieged(url: str, words: list[str], streams: int, seconds: float) -> 
 def serving(*options: str) -> Iterator[tuple[str, str]]:
     """A server's address and what it said before."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "turia", "serve", "--port", "0", "--data", folder, *options]
+        data = () if "--store" in options else ("--data", folder)
+        command = [sys.executable, "-m", "turia", "serve", "--port", "0", *data, *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             said = ""

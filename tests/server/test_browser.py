@@ -224,8 +224,9 @@ def test_a_microphone_speaks_words_that_its_recogniser_keeps(
     context.close()
 
 
+@pytest.mark.parametrize("stopped", [False, True], ids=["listening", "stopped just before"])
 def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
-    browser: Browser, server: FakeServer, complaints: list[str]
+    browser: Browser, server: FakeServer, complaints: list[str], stopped: bool
 ) -> None:
     context = new_context(browser)
     context.add_init_script(FAKE_RECOGNITION)
@@ -237,7 +238,10 @@ def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
     page.evaluate("hear(0, true, 'ka mi')")
     expect(page.locator("#target .word")).to_have_count(2)
     page.evaluate("window.lastHeard = [1, true, 'le so']")
-    page.get_by_role("button", name="Finish").dblclick(no_wait_after=True)
+    if stopped:
+        page.evaluate("document.getElementById('mic').click(); document.getElementById('finish').click()")
+    else:
+        page.get_by_role("button", name="Finish").dblclick(no_wait_after=True)
     expect(page.get_by_role("button", name="New session")).to_be_enabled()
     expect(page.locator("#status")).to_have_attribute("data-state", "ended")
     assert words(page, "source") == ["ka", "mi", "le", "so"]

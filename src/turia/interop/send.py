@@ -59,7 +59,13 @@ async def send(speaker: Speaker, words: Iterable[SpokenWord], file: TextIO) -> i
 
 def _read(words: Iterable[SpokenWord], read: asyncio.Queue[Read], loop: asyncio.AbstractEventLoop) -> None:
     def put(item: Read) -> None:
-        asyncio.run_coroutine_threadsafe(read.put(item), loop).result()
+        putting = read.put(item)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except RuntimeError:
+            # The loop has ended and did not begin it, of which Python would complain.
+            putting.close()
+            raise
 
     # Once the conversation is over, nobody takes more words.
     with suppress(RuntimeError, concurrent.futures.CancelledError):

@@ -22,6 +22,8 @@ let beginning = null;
 let queued = [];
 let player = null;
 let microphone = null;
+// Kept when the microphone that was stopped last has said its last words.
+let quiet;
 
 // --- the session ------------------------------------------------------------------------------------------------
 
@@ -35,6 +37,7 @@ function attach(session, secret, kept) {
   find("share-hint").hidden = true;
   ending = kept?.waiting.some((item) => item.message.type === "end") ?? false;
   find("finish").disabled = ending;
+  find("sources").inert = ending;
   document.body.dataset.session = session;
   const keep = () => {
     // The connection says so while it is being made, too.
@@ -159,12 +162,12 @@ function pause() {
 
 // --- sources ----------------------------------------------------------------------------------------------------
 
-// Gives a promise if something is still to be said.
+// Gives the promise of when nothing more will be said.
 function silence() {
   player?.stop();
   player = null;
   showPlayer(false);
-  const quiet = microphone?.stop();
+  quiet = microphone?.stop() ?? quiet;
   microphone = null;
   find("mic").textContent = "Start listening";
   return quiet;
