@@ -13,9 +13,10 @@ from benchmarks.server_faults import run
         ("cuts", 40),
         ("kills", 3),
         ("viewers", 30),
-        # More than the buffers on the way take: or else nobody would notice that he does not read.
-        ("slow-reader", 1200),
-        ("stuck-reader", 800),
+        # Three times what the buffers on the way take (700 words did fit, and 800 at times): or else nobody
+        # would notice that he does not read.
+        ("slow-reader", 2400),
+        ("stuck-reader", 2400),
         ("fuzz", 500),
         ("idle", 100),
     ],
