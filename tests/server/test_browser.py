@@ -199,9 +199,9 @@ window.hear = (index, isFinal, transcript) => {
 """
 
 
-def test_a_microphone_speaks_words_that_its_recogniser_keeps(
-    browser: Browser, server: FakeServer, complaints: list[str]
-) -> None:
+@pytest.fixture
+def listening(browser: Browser, server: FakeServer, complaints: list[str]) -> Iterator[Page]:
+    """A page with a recogniser that hears what it is told."""
     context = new_context(browser)
     context.add_init_script(FAKE_RECOGNITION)
     page = context.new_page()
@@ -209,6 +209,12 @@ def test_a_microphone_speaks_words_that_its_recogniser_keeps(
     page.goto(server.url)
     page.get_by_role("tab", name="Microphone").click()
     page.get_by_role("button", name="Start listening").click()
+    yield page
+    context.close()
+
+
+def test_a_microphone_speaks_words_that_its_recogniser_keeps(listening: Page, complaints: list[str]) -> None:
+    page = listening
     page.evaluate("hear(0, false, 'ka le')")
     page.evaluate("hear(0, false, 'ka mi no')")
     page.evaluate("hear(0, false, 'ka mi no pu')")
@@ -221,20 +227,13 @@ def test_a_microphone_speaks_words_that_its_recogniser_keeps(
     expect(page.locator("#target .word")).to_have_count(5)
     assert words(page, "source") == ["ka", "mi", "ra", "le", "so"]
     assert complaints == []
-    context.close()
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["listening", "stopped just before"])
 def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
-    browser: Browser, server: FakeServer, complaints: list[str], stopped: bool
+    listening: Page, complaints: list[str], stopped: bool
 ) -> None:
-    context = new_context(browser)
-    context.add_init_script(FAKE_RECOGNITION)
-    page = context.new_page()
-    watch_console(page, complaints)
-    page.goto(server.url)
-    page.get_by_role("tab", name="Microphone").click()
-    page.get_by_role("button", name="Start listening").click()
+    page = listening
     page.evaluate("hear(0, true, 'ka mi')")
     expect(page.locator("#target .word")).to_have_count(2)
     page.evaluate("window.lastHeard = [1, true, 'le so']")
@@ -247,7 +246,6 @@ def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
     assert words(page, "source") == ["ka", "mi", "le", "so"]
     expect(page.locator("#target .word")).to_have_count(4)
     assert complaints == []
-    context.close()
 
 
 def test_a_browser_without_speech_recognition_says_so(browser: Browser, server: FakeServer) -> None:

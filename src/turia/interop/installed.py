@@ -19,7 +19,7 @@ from turia.engine.translator import find_model, packaged_models
 from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.tensors import weight_shapes
-from turia.segmenter.classifier import SETTINGS_FILE, windows_in
+from turia.segmenter.classifier import windows_in
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def describe(name: str, folder: Path) -> Installed:
         config.history,
         config.gamma,
         config.beam,
-        windows_in(folder) if SETTINGS_FILE in checked.listed else (),
+        windows_in(folder, checked.listed),
         card.get("data", ()),
         card.get("scores", ()),
     )

@@ -43,7 +43,7 @@ from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import read_lines
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import ModelFolder, load_folder
-from turia.segmenter.classifier import SETTINGS_FILE, windows_in
+from turia.segmenter.classifier import windows_in
 from turia.segmenter.online import GIVEN, GivenSegmenter
 from turia.stream.trace import Record, Trace, trace_lines
 
@@ -234,7 +234,7 @@ def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
         checked.sha256(),
         config.source_language,
         config.target_language,
-        windows_in(folder) if SETTINGS_FILE in checked.listed else (),
+        windows_in(folder, checked.listed),
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,9 @@ class Settings:
         return cls(language, vocabulary, decisions)
 
 
-def windows_in(folder: Path) -> tuple[int, ...]:
-    """Future words that the segmenters of a folder look at."""
-    return tuple(sorted(Settings.load(folder).decisions))
+def windows_in(folder: Path, listed: Container[str]) -> tuple[int, ...]:
+    """Future words that the segmenters of a model look at; none, where its sums list no segmenter."""
+    return tuple(sorted(Settings.load(folder).decisions)) if SETTINGS_FILE in listed else ()
 
 
 class Classifier:
