@@ -20,7 +20,7 @@ from rich.table import Table
 
 from turia.evaluation.inputs import StreamLog, stream_from_actions
 from turia.evaluation.latency import stream_al, stream_ap, stream_dal, stream_laal, stream_yaal
-from turia.evaluation.options import Convention, Options, Unit
+from turia.evaluation.options import Convention, EvaluationOptions, Unit
 from turia.evaluation.quality import bleu, chrf
 from turia.evaluation.report import evaluate
 from turia.evaluation.resegment import resegment
@@ -88,8 +88,8 @@ def whole_evaluation(console: Console) -> None:
         ("to plain text", lambda: plain_lines(segments, unit, "en")),
         ("BLEU", lambda: bleu(lines, stream.references)),
         ("chrF", lambda: chrf(lines, stream.references)),
-        ("all of it", lambda: evaluate([stream], Options(unit=unit))),
-        ("with every convention", lambda: evaluate([stream], Options(unit=unit, latency=(Convention.ALL,)))),
+        ("all of it", lambda: evaluate([stream], EvaluationOptions(unit=unit))),
+        ("with every convention", lambda: evaluate([stream], EvaluationOptions(unit=unit, latency=(Convention.ALL,)))),
     ]
     for part, work in parts:
         table.add_row(part, f"{seconds(work):.3f}")

@@ -22,11 +22,11 @@ import torch
 
 from turia.config import Corpus
 from turia.corpus.batches import pad
-from turia.corpus.documents import read
 from turia.corpus.shards import load_subwords
+from turia.formats.documents import read
 from turia.model.checkpoint import load_json, load_model
-from turia.model.masks import cross_limit, encoder_reach
 from turia.model.transformer import Transformer
+from turia.policy.masks import cross_limit, encoder_reach
 from turia.stream.history import history_start
 from turia.text.layout import Rows, Sentence, Window, closing_symbol, lay_out, target_rows
 from turia.text.normalise import clean, normalise

@@ -22,10 +22,10 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest, Result
 
 from turia.config import Corpus
-from turia.corpus.documents import Document, read
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator
-from turia.interop.sweep import Job, translate_all
+from turia.experiments.sweep import Job, translate_all
+from turia.formats.documents import Document, read
+from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import words_by_sentence
 

@@ -1,6 +1,6 @@
 """`turia prepare`: time and memory, stage by stage.
 
-    python benchmarks/prepare.py CORPUS.tsv.xz ... [--pairs N] [--processes P]
+    python -m benchmarks.prepare CORPUS.tsv.xz ... [--pairs N] [--processes P]
 
 Prepares the corpora (document, German, English) into a temporary folder, with the filters and the 8000 joint pieces of
 the recipes, and throws it away. Wall-clock time depends on what else the machine does, so processor time of all
@@ -14,16 +14,16 @@ import argparse
 import itertools
 import platform
 import resource
-import subprocess
 import tempfile
 import time
 from datetime import date
 from pathlib import Path
 
+from benchmarks.commit import commit
 from turia.config import Corpus, Data, Recipe
-from turia.corpus.documents import read
 from turia.corpus.prepare import prepare
-from turia.corpus.report import Progress
+from turia.corpus.report import PrepareProgress
+from turia.formats.documents import read
 
 LANGUAGES = ("de", "en")
 
@@ -34,8 +34,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, help="only the first so many pairs of each corpus")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    print(f"{platform.node()}, {date.today()}, commit {commit.stdout.strip()}, {given.processes} processes")
+    print(f"{platform.node()}, {date.today()}, commit {commit()}, {given.processes} processes")
     with tempfile.TemporaryDirectory() as folder:
         corpora = [path if given.pairs is None else cut(path, given.pairs, Path(folder)) for path in given.corpora]
         run(corpora, Path(folder) / "data", given.processes)
@@ -58,7 +57,7 @@ def run(corpora: list[Path], folder: Path, processes: int) -> None:
     begin = time.perf_counter()
     ends: dict[str, float] = {}
 
-    def note_end(progress: Progress) -> None:
+    def note_end(progress: PrepareProgress) -> None:
         ends[progress.stage] = time.perf_counter() - begin
 
     data = Data(folder, tuple(Corpus(path) for path in corpora))

@@ -1,6 +1,6 @@
 """The runtime: milliseconds of its calls, for each size and precision, with random weights.
 
-    python benchmarks/runtime.py [--presets small base big] [--precisions float32 int8] [--seconds 3]
+    python -m benchmarks.runtime [--presets small base big] [--precisions float32 int8] [--seconds 3]
 
 A window of 120 source positions and 100 target rows, which is 60 words of history and a sentence of 20, one thread:
 encoding the window, one more position, decoding the target history, one more row; and one more position or row of 16
@@ -11,7 +11,6 @@ and the memory that it uses; the best of as many calls as fit into the seconds, 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import time
 from collections.abc import Callable
 from datetime import date
@@ -21,10 +20,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from turia.interop.bench import processor
+from benchmarks.commit import commit
+from turia.engine.backend import DecodeRequest, EncodeRequest
+from turia.experiments.bench import processor
+from turia.export.random_model import write_random_folder
 from turia.runtime.folder import load_folder
-from turia.runtime.random_model import write_random_folder
-from turia.runtime.session import Decoded, DecodeRequest, Encoded, EncodeRequest, Ints, Runtime
+from turia.runtime.session import Runtime, SourceState, TargetState
+from turia.text.layout import Ints
 
 T = TypeVar("T")
 
@@ -38,8 +40,7 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="+", default=["float32", "int8"])
     parser.add_argument("--seconds", type=float, default=3.0, help="for each figure")
     given = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    print(f"{processor()}, {date.today()}, commit {commit.stdout.strip()}\n")
+    print(f"{processor()}, {date.today()}, commit {commit()}\n")
     print("| ms | " + " | ".join(COLUMNS) + " |")
     print("|---|" + "---|" * len(COLUMNS))
     for preset in given.presets:
@@ -55,18 +56,18 @@ def main() -> None:
 def measure(runtime: Runtime, seconds: float) -> list[float]:
     """Seconds of one call, in the order of COLUMNS."""
 
-    def encode(states: list[Encoded]) -> list[Encoded]:
+    def encode(states: list[SourceState]) -> list[SourceState]:
         return runtime.encode([EncodeRequest(state, _ids(1), np.array([state.length + 1])) for state in states])
 
-    def decode(states: list[tuple[Decoded, Encoded]]) -> list[tuple[Decoded, Encoded]]:
+    def decode(states: list[tuple[TargetState, SourceState]]) -> list[tuple[TargetState, SourceState]]:
         requests = [DecodeRequest(state, memory, _ids(1), np.array([memory.length])) for state, memory in states]
         results = runtime.decode(requests)
         return [(result[0], request[1]) for result, request in zip(results, states, strict=True)]
 
-    def window() -> Encoded:
+    def window() -> SourceState:
         return runtime.encode([EncodeRequest(None, _ids(SOURCE), np.arange(1, SOURCE + 1))])[0]
 
-    def prefill(memory: Encoded) -> Decoded:
+    def prefill(memory: SourceState) -> TargetState:
         return runtime.decode([DecodeRequest(None, memory, _ids(TARGET), np.full(TARGET, SOURCE))])[0][0]
 
     memory = window()

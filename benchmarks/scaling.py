@@ -26,13 +26,16 @@ from ray import serve
 from benchmarks.server_load import SAMPLE, SHARE, Delays, ready, serving, speak
 from tests.server.redises import RedisServer
 from tests.server.servers import free_port
-from turia.client import Speaker
-from turia.engine.translator import Translator, find_model
-from turia.server.capacity import WORDS_A_SECOND
+from turia.protocol.client import Speaker
+from turia.protocol.events import EVENTS, SourceWord
+from turia.runtime.translator import Translator, find_model
+from turia.server.capacity import WORDS_PER_SECOND
+from turia.server.captions import Captions, StreamChoice
 from turia.server.on_ray import Deployed, application, begin_ray
-from turia.server.redis_store import RedisStore
-from turia.server.session import Session
-from turia.server.store import Advance, Saved
+from turia.server.progress import Progress
+from turia.server.stores.base import SessionUpdate, StoredSession
+from turia.server.stores.redis import RedisStore
+from turia.stream.trace import Write
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PARTS = {
@@ -85,9 +88,9 @@ async def round_trips(url: str, words: list[str], seconds: float) -> list[float]
     """Milliseconds from each word to its acknowledgement, of one stream at its pace."""
     speaker = TimedSpeaker(url)
     async with speaker:
-        for index in range(int(seconds * WORDS_A_SECOND)):
+        for index in range(int(seconds * WORDS_PER_SECOND)):
             await speaker.say_timed(words[index % len(words)])
-            await asyncio.sleep(1 / WORDS_A_SECOND)
+            await asyncio.sleep(1 / WORDS_PER_SECOND)
         await speaker.end()
         async for _ in speaker.events():
             pass
@@ -117,7 +120,7 @@ async def share_in_time(url: str, words: list[str], streams: int, seconds: float
     """Of the messages of so many streams at their pace."""
     await asyncio.sleep(SETTLE_SECONDS)
     before = Delays.read(url)
-    offsets = [n / streams / WORDS_A_SECOND for n in range(streams)]
+    offsets = [n / streams / WORDS_PER_SECOND for n in range(streams)]
     starts = [words[7 * n % len(words) :] + words[: 7 * n % len(words)] for n in range(streams)]
     await asyncio.gather(*(speak(url, own, seconds, offset) for own, offset in zip(starts, offsets, strict=True)))
     await asyncio.sleep(SETTLE_SECONDS)
@@ -166,31 +169,31 @@ def report_held(store: str, model: str, words: list[str], seconds: float, least:
 def report_store(url: str, model: str) -> None:
     """Advances as a replica makes them: a batch of sessions, a word and its events each."""
     translator = Translator.load(model)
-    session, first = Session.begin({translator.model.name: translator}, translator.model.name, 4, True)
+    choice = StreamChoice(translator.model.name, 4, punctuation=True)
+    captions, first = Captions.begin({translator.model.name: translator}, choice)
     for word in SAMPLE.read_text(encoding="utf-8").split()[:200]:
-        session.stream.push(word)
-    state = session.state()
-    source = '{"type":"source","word":"Parlament","index":1234,"ms":123456.7}'
-    write = (
-        '{"type":"write","word":"Parliament","index":1234,"read":1236,"sentence":77,"reason":"policy","ms":123456.7}'
-    )
+        captions.stream.push(word)
+    state = captions.state()
+    made = (SourceWord("Parlament", 1234, 123456.7), Write("Parliament", 1234, 1236, 77, "policy", 123456.7))
+    events = tuple(EVENTS.to_json(event) for event in made)
     store = RedisStore(url)
     for batch in (1, 4, 16):
         names = [f"bench-{batch}-{n}" for n in range(batch)]
         for name in names:
-            store.create(Saved(name, "owner", "hash", 0.0, 0.0, 0, 1, False, state), [first])
-        told, began, cpu, rounds = store.client.info(), time.perf_counter(), time.process_time(), 200
+            stored = StoredSession(name, "owner", "hash", 0.0, 0.0, captions.progress, state)
+            store.create(stored, [EVENTS.to_json(first)])
+        info, began, cpu, rounds = store.client.info(), time.perf_counter(), time.process_time(), 200
         for n in range(rounds):
-            steps = [Advance(name, 1, n, n + 1, 1 + 2 * n, (source, write), False, state, 1.0) for name in names]
-            assert all(store.advance(steps))
+            before, after = Progress(n, 1 + 2 * n), Progress(n + 1, 3 + 2 * n)
+            assert all(store.advance([SessionUpdate(name, 1, before, after, events, state, 1.0) for name in names]))
         seconds, mine, now, count = (
             time.perf_counter() - began,
             time.process_time() - cpu,
             store.client.info(),
             rounds * batch,
         )
-        size = (now["total_net_input_bytes"] - told["total_net_input_bytes"]) / count
-        theirs = sum(now[name] - told[name] for name in ("used_cpu_user", "used_cpu_sys"))
+        size = (now["total_net_input_bytes"] - info["total_net_input_bytes"]) / count
+        theirs = sum(now[name] - info[name] for name in ("used_cpu_user", "used_cpu_sys"))
         print(f"store, batches of {batch}: {count / seconds:.0f} advances/s, {size / 1024:.1f} KiB each,", flush=True)
         print(
             f"    {1e6 * theirs / count:.0f} us of Redis' processor and {1e6 * mine / count:.0f} us of ours", flush=True

@@ -1,7 +1,7 @@
 """The segmenter: microseconds per word as a stream grows, and how well it finds sentence ends.
 
-    python benchmarks/segmenter.py speed FOLDER
-    python benchmarks/segmenter.py quality FOLDER CORPUS.tsv.xz ...
+    python -m benchmarks.segmenter speed FOLDER
+    python -m benchmarks.segmenter quality FOLDER CORPUS.tsv.xz ...
 
 FOLDER is an exported segmenter. `speed` pushes one stream of a million words, drawn from the vocabulary as frequently
 as words are in texts (rank to the power of -1), and times stretches of it. Times are processor time, so that another
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import subprocess
 import time
 from collections.abc import Iterator
 from datetime import date
@@ -21,13 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.commit import commit
+from benchmarks.segmentation import evaluate, every, stream_of
 from turia.config import Corpus
-from turia.corpus import documents
-from turia.interop.bench import processor
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter, Settings
-from turia.segmenter.evaluation import evaluate, every, stream_of
-from turia.segmenter.scores import Flags, Score, score
+from turia.experiments.bench import processor
+from turia.formats import documents
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter, SegmenterSettings
 from turia.text.normalise import normalise
+from turia.training.segmenter.scores import BoundaryScore, Flags, score
 
 STRETCHES = ((0, 1_000), (9_000, 10_000), (99_000, 100_000), (999_000, 1_000_000))
 
@@ -44,7 +44,7 @@ def main() -> None:
     quality_options.add_argument("corpora", type=Path, nargs="+")
     quality_options.add_argument("--argmax", action="store_true", help="decide at 0.5, as the paper does")
     given = parser.parse_args()
-    print(f"{platform.node()}, {processor()}, {date.today()}, commit {_commit()}\n")
+    print(f"{platform.node()}, {processor()}, {date.today()}, commit {commit()}\n")
     if given.command == "speed":
         for window in given.windows:
             speed(given.folder, window, given.words)
@@ -80,7 +80,7 @@ def speed(folder: Path, window: int, words: int) -> None:
 
 def quality(folder: Path, corpora: list[Path], argmax: bool = False) -> None:
     """Prints precision, recall and F1 for every corpus and window, beside the baseline."""
-    settings = Settings.load(folder)
+    settings = SegmenterSettings.load(folder)
     streams = {path.name.split(".tsv")[0]: stream_of(_sentences(path, settings.language)) for path in corpora}
     print("| corpus | words | sentences | decision | P | R | F1 |\n|---|---|---|---|---|---|---|")
     for name, (words, expected) in streams.items():
@@ -94,7 +94,7 @@ def quality(folder: Path, corpora: list[Path], argmax: bool = False) -> None:
             print(_row(name, words, expected, f"w={window}, p ≥ {chosen.threshold:.2f}", found), flush=True)
 
 
-def _row(name: str, words: list[str], expected: Flags, decision: str, found: Score) -> str:
+def _row(name: str, words: list[str], expected: Flags, decision: str, found: BoundaryScore) -> str:
     cells = (name, len(words), int(expected.sum()), decision)
     scores = (f"{value * 100:.1f}" for value in (found.precision, found.recall, found.f1))
     return f"| {' | '.join(map(str, (*cells, *scores)))} |"
@@ -103,11 +103,6 @@ def _row(name: str, words: list[str], expected: Flags, decision: str, found: Sco
 def _sentences(path: Path, language: str) -> Iterator[list[str]]:
     for document in documents.read(Corpus(path=path), language, language):
         yield from map(normalise, document.source)
-
-
-def _commit() -> str:
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -30,12 +30,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from tests.engine.fakes import WORDS
+from tests.protocol.test_messages import near_messages
 from tests.server.servers import FakeServer
-from tests.server.test_messages import near_messages
-from turia.client import Follower, Speaker
+from turia.protocol.client import Follower, Speaker
 
 Events = list[dict[str, Any]]
-MANY = {"streams": 200, "streams_a_key": 200, "sockets": 5000}
+MANY = {"streams": 200, "streams_per_key": 200, "sockets": 5000}
 
 
 def speech(length: int, seed: int) -> list[str]:
@@ -422,9 +422,9 @@ SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
     "cuts": (cuts, 1000, {}),
     "kills": (kills, 100, {}),
     "viewers": (viewers, 500, {}),
-    "slow-reader": (slow_reader, 4000, {"stall": 1.0, "words_a_second": 1000, "burst": 5000}),
-    "stuck-reader": (stuck_reader, 4000, {"stall": 3600.0, "words_a_second": 1000, "burst": 5000}),
-    "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_a_second": 1e6, "burst": 1e6}),
+    "slow-reader": (slow_reader, 4000, {"stall": 1.0, "words_per_second": 1000, "burst": 5000}),
+    "stuck-reader": (stuck_reader, 4000, {"stall": 3600.0, "words_per_second": 1000, "burst": 5000}),
+    "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_per_second": 1e6, "burst": 1e6}),
     "idle": (idle, 1000, {}),
 }
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from turia.client import BusyError, Speaker
-from turia.server.capacity import WORDS_A_SECOND
+from turia.protocol.client import BusyError, Speaker
+from turia.server.capacity import WORDS_PER_SECOND
 
 MOST_SECONDS = 0.5
 SHARE = 0.95
@@ -62,8 +62,8 @@ async def speak(url: str, words: list[str], seconds: float, offset: float) -> in
     async with Speaker(url, k=4, punctuation=True) as speaker:
         await asyncio.sleep(offset)
         began = time.monotonic()
-        for index in range(int(seconds * WORDS_A_SECOND)):
-            await asyncio.sleep(max(0.0, began + index / WORDS_A_SECOND - time.monotonic()))
+        for index in range(int(seconds * WORDS_PER_SECOND)):
+            await asyncio.sleep(max(0.0, began + index / WORDS_PER_SECOND - time.monotonic()))
             await speaker.say(words[index % len(words)])
         await speaker.end()
         return sum([event["type"] == "write" async for event in speaker.events()])
@@ -73,7 +73,7 @@ async def held(url: str, words: list[str], streams: int, seconds: float) -> bool
     before = Delays.read(url)
     # Streams begin at different words, as speakers do, and not all at the same moment.
     starts = [words[7 * n % len(words) :] + words[: 7 * n % len(words)] for n in range(streams)]
-    offsets = [n / streams / WORDS_A_SECOND for n in range(streams)]
+    offsets = [n / streams / WORDS_PER_SECOND for n in range(streams)]
     speakers = [speak(url, own, seconds, offset) for own, offset in zip(starts, offsets, strict=True)]
     written = sum(await asyncio.gather(*speakers))
     share = Delays.read(url).since(before)

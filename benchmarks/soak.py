@@ -39,12 +39,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the stand-in of the tests
 
 from tests.engine.fakes import Echo, fake_model
+from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator
-from turia.interop.bench import memory
-from turia.runtime.session import DecodeRequest, EncodeRequest
+from turia.experiments.bench import memory
+from turia.runtime.translator import Translator
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.trace import Note, Record
 from turia.text.normalise import normalise_word

@@ -20,9 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from turia.config import Model
-from turia.model.presets import shape_of
+from turia.config import ModelSettings
 from turia.model.transformer import Transformer
+from turia.runtime.shape import shape_of
 from turia.text.symbols import PAD_ID
 from turia.training.loss import SummedLoss
 
@@ -91,7 +91,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    shape = shape_of(Model(preset="small"), VOCABULARY, VOCABULARY, True)
+    shape = shape_of(ModelSettings(preset="small"), VOCABULARY, VOCABULARY, True)
     batches = make_batches(options.batch_tokens)
     labels = sum(int((batch[2][:, 1:] != PAD_ID).sum()) for batch in batches)
     steps = {"turia": turia_step(Transformer(shape)), "naive": naive_step(Transformer(shape))}

@@ -1,6 +1,8 @@
-// Words to a running `turia serve` and captions back, by the bare protocol (docs/protocol.md).
-// Node 22 or later: node examples/speak.mjs "Guten Tag, meine Damen und Herren."
-// It does not come back after a lost connection; src/turia/server/static/connection.js does.
+// Sends words to a running `turia serve` and prints the captions. It uses the protocol directly (docs/protocol.md).
+//
+//     node examples/speak.mjs "Guten Tag, meine Damen und Herren."      (Node 22 or later)
+//
+// It does not reconnect when the connection is lost; src/turia/server/static/connection.js shows how to do that.
 
 const url = "http://127.0.0.1:8000";
 const words = process.argv.slice(2).join(" ").split(/\s+/).filter(Boolean);

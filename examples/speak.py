@@ -1,15 +1,16 @@
-"""Words from standard input to a running `turia serve`, captions to standard output.
+"""Sends words from standard input to a running `turia serve` and prints the captions.
 
+    turia serve                                    # in another terminal
     some-recogniser | python examples/speak.py
-    turia serve   # in another terminal, before
 
-Prints the address of the audience's page first. Survives a lost connection and a restarted server.
+Prints the address of the audience's page first. It reconnects by itself after a lost connection or a restart of the
+server.
 """
 
 import asyncio
 import sys
 
-from turia.client import Speaker
+from turia.protocol.client import Speaker
 
 
 async def read_words(speaker: Speaker) -> None:
@@ -19,7 +20,7 @@ async def read_words(speaker: Speaker) -> None:
 
 
 async def main(url: str) -> None:
-    # Whatever ends the reading ends the listening too.
+    # If reading fails, the task group also ends the loop below.
     async with Speaker(url, k=4) as speaker, asyncio.TaskGroup() as tasks:
         print(f"{url}/watch/{speaker.session}", file=sys.stderr, flush=True)
         tasks.create_task(read_words(speaker))

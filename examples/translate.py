@@ -1,8 +1,8 @@
-"""Words from standard input, their translation to standard output: the Python API in ten lines.
+"""Translates words from standard input: the Python API in ten lines.
 
     echo meine damen und herren ich danke ihnen | python examples/translate.py
 
-Prints each word the moment it is decided, a sentence a line. docs/python.md tells the rest.
+Prints each word as soon as it is decided, one sentence a line. docs/python.md explains the API.
 """
 
 import sys

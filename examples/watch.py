@@ -1,9 +1,12 @@
-"""Follows a session as the audience does: python examples/watch.py NAME, the name from /watch/NAME."""
+"""Prints the captions of a session, as the audience sees them.
+
+python examples/watch.py NAME           # NAME is the last part of the audience's address, /watch/NAME
+"""
 
 import asyncio
 import sys
 
-from turia.client import Follower
+from turia.protocol.client import Follower
 
 
 async def main(name: str, url: str = "http://127.0.0.1:8000") -> None:

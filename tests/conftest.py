@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = [
+    "tests.fixtures.both",
+    "tests.fixtures.server",
+    "tests.fixtures.tiny_model",
+    "tests.fixtures.tiny_segmenter",
+]
+
 # No test depends on timing: a slow machine is not a failure.
 settings.register_profile("turia", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turia")

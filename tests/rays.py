@@ -7,12 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tests.server.servers import free_port
+from tests.server.servers import ENVIRONMENT, free_port
 
-ROOT = Path(__file__).parents[1]
 ATTEMPTS = 4
 
 
@@ -37,7 +35,7 @@ def ray_nodes(count: int) -> Iterator[Nodes]:
 
     from turia.server.on_ray import SETTINGS, STARTING
 
-    os.environ |= {"PYTHONPATH": str(ROOT), **SETTINGS, **STARTING}
+    os.environ |= {"PYTHONPATH": ENVIRONMENT["PYTHONPATH"], **SETTINGS, **STARTING}
     nodes = _begin(count)
     try:
         yield nodes

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from turia.config import COMMANDS, Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training, load_recipe
 from turia.errors import ConfigError
-from turia.typed import from_dict, load_toml, to_dict
+from turia.schema import from_dict, load_toml, to_dict
 
 RECIPES = sorted((Path(__file__).parents[1] / "recipes").rglob("*.toml"))
 LANGUAGES = {"source_language": "de", "target_language": "en"}
@@ -76,16 +76,16 @@ def test_tables_and_lists_of_tables_are_read(tmp_path: Path) -> None:
             "unknown key 'windows.zzz'; known keys: history, kind, sentences_per_window",
         ),
         ({"training": 3}, "training is 3, expected a table"),
-        ({"training": {"dropout": "0.1"}}, "training.dropout is '0.1', expected a number"),
-        ({"training": {"dropout": True}}, "training.dropout is True, expected a number"),
-        ({"training": {"steps": 1.0}}, "training.steps is 1.0, expected a whole number"),
-        ({"training": {"steps": True}}, "training.steps is True, expected a whole number"),
+        ({"training": {"dropout": "0.1"}}, "training.dropout is '0.1', expected a number from 0 to below 1"),
+        ({"training": {"dropout": True}}, "training.dropout is True, expected a number from 0 to below 1"),
+        ({"training": {"steps": 1.0}}, "training.steps is 1.0, expected a whole number from 1"),
+        ({"training": {"steps": True}}, "training.steps is True, expected a whole number from 1"),
         ({"training": {"start_from": 1}}, "training.start_from is 1, expected a path"),
         ({"filters": {"language": 1}}, "filters.language is 1, expected true or false"),
         ({"model": {"norm": "both"}}, "model.norm is 'both', expected one of 'pre', 'post'"),
         ({"model": {"norm": []}}, "model.norm is [], expected one of 'pre', 'post'"),
         ({"validation": {"k": 4}}, "validation.k is 4, expected a list"),
-        ({"validation": {"k": [4, "8"]}}, "validation.k[1] is '8', expected a whole number"),
+        ({"validation": {"k": [4, "8"]}}, "validation.k[1] is '8', expected a whole number from 1"),
         ({"training": {"betas": [0.9]}}, "training.betas has 1 entries, expected 2"),
     ],
 )
@@ -98,20 +98,20 @@ def test_unknown_keys_and_other_types_are_refused(tables: dict[str, Any], messag
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"windows": {"history": -1}}, "windows.history is -1, expected a whole number, 0 or more"),
-        ({"training": {"dropout": 1}}, "training.dropout is 1.0, expected a number, from 0 to below 1"),
-        ({"training": {"dropout": -0.1}}, "training.dropout is -0.1, expected a number, from 0 to below 1"),
-        ({"training": {"dropout": float("nan")}}, "training.dropout is nan, expected a number"),
-        ({"training": {"hours": float("inf")}}, "training.hours is inf, expected a number"),
-        ({"training": {"hours": 0}}, "training.hours is 0.0, expected a number, above 0"),
+        ({"windows": {"history": -1}}, "windows.history is -1, expected a whole number from 0"),
+        ({"training": {"dropout": 1}}, "training.dropout is 1, expected a number from 0 to below 1"),
+        ({"training": {"dropout": -0.1}}, "training.dropout is -0.1, expected a number from 0 to below 1"),
+        ({"training": {"dropout": float("nan")}}, "training.dropout is nan, expected a number from 0 to below 1"),
+        ({"training": {"hours": float("inf")}}, "training.hours is inf, expected a number above 0"),
+        ({"training": {"hours": 0}}, "training.hours is 0, expected a number above 0"),
         (
             {"training": {"betas": [0.9, 1.0]}},
-            "training.betas[1] is 1.0, expected a number, from 0 to below 1",
+            "training.betas[1] is 1.0, expected a number from 0 to below 1",
         ),
-        ({"training": {"cooldown": 1.5}}, "training.cooldown is 1.5, expected a number, from 0 to 1"),
-        ({"training": {"k_range": [0, 4]}}, "training.k_range[0] is 0, expected a whole number, 1 or more"),
-        ({"filters": {"max_ratio": 0.5}}, "filters.max_ratio is 0.5, expected a number, 1 or more"),
-        ({"validation": {"k": [0]}}, "validation.k[0] is 0, expected a whole number, 1 or more"),
+        ({"training": {"cooldown": 1.5}}, "training.cooldown is 1.5, expected a number from 0 to 1"),
+        ({"training": {"k_range": [0, 4]}}, "training.k_range[0] is 0, expected a whole number from 1"),
+        ({"filters": {"max_ratio": 0.5}}, "filters.max_ratio is 0.5, expected a number from 1"),
+        ({"validation": {"k": [0]}}, "validation.k[0] is 0, expected a whole number from 1"),
     ],
 )
 def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""The direction of imports, and that what a plain install runs needs nothing of the `train` extra.
+"""The direction of imports, and that what a plain install runs needs nothing of an extra.
 
 Read off the syntax tree of every file, so that imports inside functions and under TYPE_CHECKING count too.
 """
@@ -6,95 +6,59 @@ Read off the syntax tree of every file, so that imports inside functions and und
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from turia.commands.extras import EXTRAS
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 
-# What each room may import beside itself, `config`, `typed` and `errors`.
-MAY_IMPORT = {
-    "stream": set[str](),
+# What each room may import beside itself, `config`, `schema` and `errors`.
+PURE = {"stream", "text", "policy"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "system": set(),
+    "stream": set(),
     "text": {"stream"},
-    "policy": {"stream"},
-    "corpus": {"stream", "text", "policy", "locking"},
-    "model": {"stream", "text", "policy"},
-    # Validation translates with the engine itself (docs/decisions/014).
-    "training": {
-        "stream",
-        "text",
-        "policy",
-        "corpus",
-        "model",
-        "segmenter",
-        "runtime",
-        "engine",
-        "evaluation",
-        "stopping",
-        "locking",
-    },
-    "segmenter": {"stream", "text", "policy", "corpus", "model", "stopping", "locking"},
-    "runtime": {"stream", "text", "policy", "model"},
-    "engine": {"stream", "text", "policy", "model", "segmenter", "runtime"},
-    # Transcripts are subtitle files.
-    "server": {"stream", "text", "policy", "segmenter", "runtime", "engine", "interop"},
-    "client": set[str](),
-    # Sweeps read test sets; `turia send` speaks to a server.
-    "interop": {
-        "client",
-        "stream",
-        "text",
-        "policy",
-        "corpus",
-        "model",
-        "segmenter",
-        "runtime",
-        "engine",
-        "evaluation",
-        "stopping",
-    },
+    "policy": {"stream", "text"},
+    "segmenter": {*PURE, "system"},
+    "engine": {*PURE, "segmenter"},
+    "runtime": {*PURE, "segmenter", "engine", "system"},
     "evaluation": {"stream"},
-    "config": {"typed"},
-    "typed": set[str](),
-    "stopping": set[str](),
-    "locking": set[str](),
-    "errors": set[str](),
+    "protocol": {"stream", "policy"},
+    "formats": {*PURE, "segmenter", "runtime", "engine", "evaluation", "system"},
+    # Transcripts are subtitle files.
+    "server": {*PURE, "segmenter", "runtime", "engine", "formats", "protocol", "system"},
+    "corpus": {*PURE, "formats", "segmenter", "system"},
+    "model": {*PURE, "runtime", "engine", "system"},
+    "export": {*PURE, "runtime", "segmenter", "engine", "model", "corpus", "training", "system"},
+    # Validation translates with the engine itself (docs/decisions/014). Training starts from model folders.
+    "training": {*PURE, "corpus", "model", "segmenter", "runtime", "engine", "evaluation", "export", "system"},
+    "experiments": {*PURE, "formats", "segmenter", "runtime", "engine", "evaluation", "export", "model", "system"},
+    "config": {"schema"},
+    "schema": set(),
+    "errors": set(),
 }
-# The public API, the command line and its progress bars stand above all rooms; no room imports them.
-TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.console")
+# The public API, the command line and the addresses of release 0.1 stand above all rooms; no room imports them.
+TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client", "turia.interop.")
 
-# The only modules that may import torch. A name that ends in a dot stands for a whole room.
-TORCH = (
-    "turia.model.checkpoint",
-    "turia.model.layers",
-    "turia.model.transformer",
-    "turia.training.",
-    "turia.segmenter.learner",
-    "turia.segmenter.network",
-    "turia.segmenter.training",
-    "turia.segmenter.export",
-    "turia.runtime.export",
-)
-# The only modules that may need any package of the `train` extra.
-TRAIN_EXTRA = (
-    *TORCH,
-    "turia.corpus.chunks",
-    "turia.corpus.filters",
-    "turia.corpus.prepare",
-    "turia.corpus.report",
-    "turia.runtime.graph",
-    "turia.runtime.random_model",
-    "turia.runtime.stored",
-)
+# The rooms that need torch, and those that need any package of the `train` extra.
+TORCH = ("turia.model.", "turia.training.", "turia.export.")
+TRAIN_EXTRA = (*TORCH, "turia.corpus.")
 # Runs only where another program is installed, which imports it itself.
-GUESTS = ("turia.interop.simuleval_agent",)
-# The only modules that may import the packages of the `ray` and `redis` extras.
-MANY_MACHINES = ("turia.corpus.on_ray", "turia.server.on_ray", "turia.server.redis_cluster", "turia.server.redis_store")
+GUESTS = ("turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
+# The only modules that may import the packages of the `ray`, `redis` and `plot` extras.
+OTHER_EXTRAS = (
+    "turia.corpus.on_ray",
+    "turia.server.on_ray",
+    "turia.server.stores.redis_cluster",
+    "turia.server.stores.redis",
+    "turia.evaluation.plots",
+    "turia.training.curves",
+)
 
 
 def module_name(path: Path) -> str:
@@ -130,12 +94,9 @@ def imported_modules(module: str) -> set[str]:
     return found
 
 
-def train_packages() -> set[str]:
-    """Top-level modules of the packages that only the `train` extra installs."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {re.split(r"[^\w-]", requirement)[0] for requirement in project["optional-dependencies"]["train"]}
-    assert "torch" in names
-    return {name.replace("-", "_") for name in names}
+def test_the_extras_have_what_is_looked_for_here() -> None:
+    assert "torch" in EXTRAS["train"]
+    assert EXTRAS.keys() == {"train", "plot", "redis", "ray"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -147,17 +108,16 @@ def test_imports_go_one_way(module: str) -> None:
     for imported in imported_modules(module):
         if imported.startswith("turia."):
             other = room_of(imported)
-            allowed = MAY_IMPORT[room] | {room, "config", "typed", "errors"}
+            allowed = MAY_IMPORT[room] | {room, "config", "schema", "errors"}
             assert other in allowed, f"{module} imports {imported}, which stands above or beside it"
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, TRAIN_EXTRA)])
 def test_a_plain_install_has_what_this_module_imports(module: str) -> None:
-    forbidden = train_packages()
     for imported in imported_modules(module):
-        assert imported.split(".")[0] not in forbidden, f"{module} imports {imported}"
-        # A command of the command line may need the extra; it imports it when it is called.
-        if not module.startswith("turia.commands."):
+        assert imported.split(".")[0] not in EXTRAS["train"], f"{module} imports {imported}"
+        # A command or an experiment may need the extra; it imports it when it is asked for.
+        if not module.startswith(("turia.commands.", "turia.experiments.")):
             assert not listed(imported, TRAIN_EXTRA), f"{module} imports {imported}, which needs the train extra"
 
 
@@ -166,9 +126,10 @@ def test_torch_stays_where_it_belongs(module: str) -> None:
     assert not [name for name in imported_modules(module) if name.split(".")[0] == "torch"]
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, MANY_MACHINES)])
-def test_many_machines_are_an_extra(module: str) -> None:
-    assert not {name.split(".")[0] for name in imported_modules(module)} & {"ray", "redis"}
+@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, OTHER_EXTRAS)])
+def test_many_machines_and_plots_are_extras(module: str) -> None:
+    others = {*EXTRAS["ray"], *EXTRAS["redis"], *EXTRAS["plot"]}
+    assert not {name.split(".")[0] for name in imported_modules(module)} & others
 
 
 BLOCKED_IMPORT = """
@@ -187,13 +148,20 @@ for module in modules:
 
 
 def test_inference_server_and_evaluation_import_without_torch() -> None:
-    left_out = (*TRAIN_EXTRA, *MANY_MACHINES, *GUESTS, "turia.__main__")
+    left_out = (*TRAIN_EXTRA, *OTHER_EXTRAS, *GUESTS, "turia.__main__")
     modules = [name for name in MODULES if not listed(name, left_out)]
-    assert {"turia.stream.trace", "turia.policy.waitk", "turia.model.masks"} <= set(modules)
-    blocked = train_packages() | {"ray", "redis"}
+    assert {"turia.stream.trace", "turia.policy.waitk", "turia.policy.masks"} <= set(modules)
+    blocked = [package for packages in EXTRAS.values() for package in packages]
     command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(blocked), ",".join(modules)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_engine_s_core_loads_numpy_and_nothing_heavier() -> None:
+    heavy = {"onnxruntime", "sentencepiece", "fastapi", "matplotlib", "rich", "lxml", "sacrebleu", "torch"}
+    program = f"import sys, turia.engine.stream; print(sorted({heavy} & sys.modules.keys()), 'numpy' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[] True\n"
 
 
 def test_the_blocker_blocks() -> None:

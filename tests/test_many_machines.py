@@ -26,9 +26,9 @@ from tests.server.fakes import FakeTranslator, fake_translators
 from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.servers import free_port
 from tests.training.toy import toy_recipe
-from turia.client import BusyError, Follower, Speaker
 from turia.corpus.prepare import prepare
-from turia.server.session import Translators
+from turia.protocol.client import BusyError, Follower, Speaker
+from turia.server.captions import Translators
 from turia.stream.trace import Write
 
 pytest.importorskip("ray", reason="the ray extra is not installed")

@@ -21,11 +21,19 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from turia.cli import main
-from turia.engine.model import Backend, Logits
+from turia.engine.backend import (
+    Backend,
+    DecodeRequest,
+    DecoderState,
+    EncodeRequest,
+    EncoderState,
+    Logits,
+    LookRequest,
+    Looks,
+)
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator, packaged_models
-from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
+from turia.runtime.translator import Translator, packaged_models
 from turia.segmenter.online import GivenSegmenter
 from turia.text.symbols import CLOSING_IDS
 
@@ -72,6 +80,10 @@ class Dictation:
     scores: list[float] = field(default_factory=list)
     _sentence: int = 0
     _written: int = 0
+    can_look: bool = False
+
+    def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]:
+        raise AssertionError("nobody looks")
 
     def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]:
         return self.backend.encode(requests)

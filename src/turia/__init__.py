@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turia.engine.settings import Settings
     from turia.engine.stream import Stream
-    from turia.engine.translator import Translator
+    from turia.runtime.translator import Translator
     from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 
 __version__ = "0.1.0"
 __all__ = ["End", "Note", "Record", "SentenceEnd", "Settings", "Stream", "Translator", "Write", "__version__"]
 
 _HOMES = {
-    "Translator": "turia.engine.translator",
+    "Translator": "turia.runtime.translator",
     "Stream": "turia.engine.stream",
     "Settings": "turia.engine.settings",
     "Write": "turia.stream.trace",

@@ -34,6 +34,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     scores.resegment,
     training.prepare,
     training.train,
+    training.backtranslate,
     training.export,
     training.import_marian,
     scores.sweep,
@@ -127,7 +128,7 @@ def _options(
 
 
 def _segmenter(context: typer.Context) -> None:
-    """The stream segmenter: where sentences end."""
+    """Train or run a segmenter, which finds sentence ends."""
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
         raise typer.Exit(2)
@@ -138,7 +139,6 @@ def _make_app() -> typer.Typer:
     whole = typer.Typer(
         name="turia",
         help="Streaming machine translation.",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )

@@ -2,18 +2,19 @@
 
 One recipe is one experiment: `turia prepare` and `turia train` read the same file, and a run folder keeps a copy of
 what it was trained with. The range of one value is in its type (`Natural`, `Share`, ...); what several values must
-keep together is in `__post_init__`. How a file becomes a recipe is in `typed.py`.
+keep together is in `__post_init__`. How a file becomes a recipe is in `schema.py`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from turia.errors import ConfigError
-from turia.typed import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, Positive, Share, load_toml
+from turia.schema import AboveZero, AtLeastOne, BelowOne, Natural, NotNegative, Positive, Share, load_toml
 
 T = TypeVar("T")
 
@@ -23,6 +24,9 @@ Preset = Literal["tiny", "small", "base", "big"]
 Conventions = Literal["turia", "marian"]
 """Of a Transformer. `marian` (models that `turia import-marian` made, and their offspring): swish in place of ReLU,
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
+Positions = Literal["sinusoidal", "rotary"]
+"""How a Transformer knows the order of pieces: sinusoids added to the embeddings, as in the paper, or queries and keys
+of self-attention rotated by their position (Su et al. 2021), which shows attention distances only."""
 
 
 OFFLINE_K = 1000
@@ -48,8 +52,20 @@ class Corpus:
     """Whether documents are real, so that history windows may be cut from them."""
     repeat: Positive = 1
     """How often the corpus is used in one epoch."""
+    hold_out: Positive | None = None
+    """One pair in so many is kept for development: a `data.train` corpus leaves these pairs out; a `data.dev` corpus,
+    or the test set of a sweep, has only them. A hash of the text in the later column, lower-cased, decides; so both
+    directions hold out the same."""
     licence: str | None = None
     """Under which terms it may be used; goes into the cards of models that were trained on it."""
+    synthetic: bool | None = None
+    """Whether its source side was written by a machine (`turia backtranslate`); the cards say so."""
+
+    def __post_init__(self) -> None:
+        if self.hold_out is not None and self.context:
+            raise ConfigError(
+                "hold_out is set, which takes single pairs out of their documents: set context = false as well"
+            )
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,14 @@ class Data:
     folder: Path = Path("prepared")
     train: tuple[Corpus, ...] = ()
     dev: tuple[Corpus, ...] = ()
+
+    def __post_init__(self) -> None:
+        for dev, train in product(self.dev, self.train):
+            if (dev.path, dev.source) == (train.path, train.source) and dev.hold_out != train.hold_out:
+                raise ConfigError(
+                    f"{dev.path or dev.source} has hold_out = {dev.hold_out} in dev and {train.hold_out} in train, so "
+                    "that pairs of dev would be trained on: set both to the same"
+                )
 
 
 @dataclass(frozen=True)
@@ -81,7 +105,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Subwords:
+class SubwordSettings:
     """SentencePiece BPE, white space as suffix."""
 
     vocabulary: Positive = 8000
@@ -91,6 +115,8 @@ class Subwords:
     output share theirs in any case."""
     sentences: Positive = 1_000_000
     """At most so many pairs, evenly spaced, are used to learn the pieces."""
+    split_digits: bool = False
+    """Every digit is a piece of its own: numbers are copied digit by digit."""
     reuse: Path | None = None
     """A run, data or model folder whose pieces are taken as they are, in place of learning some: for fine-tuning."""
 
@@ -107,7 +133,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelSettings:
     """Shape of the Transformer. `preset` gives the sizes that are not set here."""
 
     preset: Preset = "small"
@@ -120,9 +146,12 @@ class Model:
     anchor: Anchor = "sentence"
     norm: Literal["pre", "post"] = "pre"
     conventions: Conventions = "turia"
+    positions: Positions = "sinusoidal"
     max_positions: Positive = 512
 
     def __post_init__(self) -> None:
+        if self.positions == "rotary" and self.conventions == "marian":
+            raise ConfigError("positions is 'rotary', but conventions is 'marian', whose positions are sinusoidal")
         if self.anchor == "window" and self.conventions == "marian":
             raise ConfigError(
                 "anchor is 'window', which counts from a symbol that Marian's sentences do not begin with"
@@ -149,23 +178,42 @@ class Training:
     steps: Positive | None = None
     hours: AboveZero | None = None
     """The planned end: optimiser steps, or hours of training (time while not running does not count)."""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """`muon` (Jordan et al. 2024) trains the matrices of the layers; embeddings, norms and biases stay with Adam."""
+    muon_rate: AboveZero = 0.02
+    """Muon's learning rate at its peak; it follows the same schedule as `learning_rate`, which is Adam's."""
+    muon_momentum: BelowOne = 0.95
     betas: tuple[BelowOne, BelowOne] = (0.9, 0.98)
+    """Of Adam."""
     weight_decay: NotNegative = 0.0
+    """Adam adds it to the gradient (L2); Muon shrinks the matrices by its rate times this (decoupled)."""
     clip: NotNegative = 0.0
     """Largest gradient norm; 0 does not clip."""
     dropout: BelowOne = 0.1
     label_smoothing: BelowOne = 0.1
     k_range: tuple[Positive, Positive] | None = None
     """Multi-k: k uniform in this range; without it in [1, longest source of the batch]."""
+    paths: Literal["multi-k", "any"] = "multi-k"
+    """When target words are written while training. `multi-k`: one k for each batch. `any`: in a share of the batches,
+    `any_share`, the lag of each sentence walks up and down at random within the range of k, as it does under an
+    adaptive policy."""
+    any_share: Share = 0.25
+    skip_unlikely: NotNegative = 0.0
+    """Samples whose loss per piece is more than so many standard deviations above the mean of their batch are not
+    learned from: most of them are misaligned pairs. 0 skips none."""
     windows_from: Share = 0.0
     """Share of the planned length trained on single sentences alone before windows join; 1 is never."""
     shift: Natural = 0
-    """Single sentences begin up to so many positions further on, as they would behind a history."""
+    """Single sentences begin up to so many positions further on, as they would behind a history. For sinusoidal
+    positions only; rotary ones make no difference between places."""
     start_from: Path | None = None
     """A run, or a model folder, whose weights are the start (fine-tuning)."""
     match_pieces: bool = False
     """It may have other subwords: embeddings are taken over by the spelling of pieces."""
     threads: Positive | None = None
+    cpu_bfloat16: bool = False
+    """On a CPU that multiplies bfloat16 numbers itself (AVX-512 BF16, AMX), multiply matrices in bfloat16: twice the
+    speed. Weights, sums and attention stay float32. Other CPUs train in float32, and a line says so."""
     keep: Natural = 5
     """Newest checkpoints kept, for averaging. The last one and the best one stay in any case."""
     save_minutes: AboveZero = 10.0
@@ -221,11 +269,20 @@ class Recipe:
     seed: Natural = 1
     data: Data = field(default_factory=Data)
     filters: Filters = field(default_factory=Filters)
-    subwords: Subwords = field(default_factory=Subwords)
+    subwords: SubwordSettings = field(default_factory=SubwordSettings)
     windows: Windows = field(default_factory=Windows)
-    model: Model = field(default_factory=Model)
+    model: ModelSettings = field(default_factory=ModelSettings)
     training: Training = field(default_factory=Training)
     validation: Validation = field(default_factory=Validation)
+
+    def __post_init__(self) -> None:
+        if self.training.shift > 0 and self.model.positions == "rotary":
+            raise ConfigError(
+                "training.shift is set, but model.positions is 'rotary', for which a shift changes nothing: "
+                "leave training.shift out"
+            )
+        if self.training.paths == "any" and self.model.anchor == "window":
+            raise ConfigError("training.paths is 'any', which needs model.anchor = 'sentence'")
 
 
 @dataclass(frozen=True)
@@ -332,6 +389,9 @@ class SweepRecipe:
     bounds: tuple[str, ...] = ()
     """Further models, run offline only: each a line above the curves, such as that of a bidirectional encoder."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
+    """Of wait-k."""
+    policies: tuple[str, ...] = ()
+    """Further policies, such as "hold-n:n=3"; those of one name are one curve."""
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
     oracle: bool = True

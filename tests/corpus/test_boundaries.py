@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from turia.config import Corpus
 from turia.corpus.boundaries import (
     DOCUMENTS_PER_STREAM,
+    LabelledStream,
     Samples,
-    Stream,
     hide_future,
     monolingual_texts,
     parallel_texts,
@@ -77,7 +77,7 @@ def test_every_word_is_one_sample_and_every_sentence_one_split(texts: list[list[
 def test_a_stream_is_read_back_memory_mapped(tmp_path: Path) -> None:
     stream = word_stream([DOCUMENT], PAST).encode(VOCABULARY)
     stream.save(tmp_path, "train")
-    opened = Stream.open(tmp_path, "train")
+    opened = LabelledStream.open(tmp_path, "train")
     assert isinstance(opened.words, np.memmap)
     np.testing.assert_array_equal(opened.words, stream.words)
     np.testing.assert_array_equal(opened.ends, stream.ends)

@@ -11,8 +11,8 @@ import pytest
 from tests.text.pieces import encode_words
 from turia.config import Corpus, Filters, Windows
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, Pair, adjacent_runs, read_head, read_pairs, write_chunk
-from turia.corpus.documents import Document
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Part
+from turia.formats.documents import Document
 from turia.text.subwords import Subwords, train_subwords
 
 NO_LANGUAGE = Filters(min_words=1, max_words=6, max_ratio=2.0, ratio_from_words=2, language=False)

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from turia.cli import main
-from turia.config import Corpus, Data, Filters, Model, Recipe, Windows
-from turia.config import Subwords as SubwordSettings
+from turia.config import Corpus, Data, Filters, ModelSettings, Recipe, Windows
+from turia.config import SubwordSettings as SubwordSettings
 from turia.corpus import prepare as module
 from turia.corpus.filters import Dropped
 from turia.corpus.prepare import digest, prepare
-from turia.corpus.report import PrepareReport, Progress, corpus_names, read_report
+from turia.corpus.report import PrepareProgress, PrepareReport, read_report
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards, load_subwords
 from turia.errors import ConfigError, FormatError, ResourceError
 from turia.text.normalise import clean
@@ -59,7 +59,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
         filters=Filters(language=False),
         subwords=SubwordSettings(vocabulary=320),
         windows=Windows(history=10),
-        model=Model(max_positions=128),
+        model=ModelSettings(max_positions=128),
     )
 
 
@@ -73,8 +73,8 @@ def elsewhere(recipe: Recipe, folder: Path) -> Recipe:
     return replace(recipe, data=replace(recipe.data, folder=folder))
 
 
-def run(recipe: Recipe, processes: int = 1) -> tuple[PrepareReport, list[Progress]]:
-    told: list[Progress] = []
+def run(recipe: Recipe, processes: int = 1) -> tuple[PrepareReport, list[PrepareProgress]]:
+    told: list[PrepareProgress] = []
     return prepare(recipe, told.append, processes), told
 
 
@@ -142,8 +142,8 @@ class InterruptedHereError(Exception):
     """Stands for whatever stops a preparation."""
 
 
-def stop_at(stage: str, done: int) -> Callable[[Progress], None]:
-    def stop(progress: Progress) -> None:
+def stop_at(stage: str, done: int) -> Callable[[PrepareProgress], None]:
+    def stop(progress: PrepareProgress) -> None:
         if (progress.stage, progress.done) == (stage, done):
             raise InterruptedHereError
 
@@ -160,10 +160,10 @@ def test_an_interrupted_preparation_goes_on(recipe: Recipe, tmp_path: Path, stag
     finished = {path: path.stat().st_mtime_ns for path in work.glob("*-0*")}
     assert len(finished) >= done
     assert not (recipe.data.folder / "report.json").exists()
-    told: list[Progress] = []
+    told: list[PrepareProgress] = []
     left: dict[Path, int] = {}
 
-    def look(progress: Progress) -> None:
+    def look(progress: PrepareProgress) -> None:
         told.append(progress)
         left.update({path: path.stat().st_mtime_ns for path in finished if path.exists()})
 
@@ -297,7 +297,7 @@ def test_what_cannot_be_prepared_is_said_in_one_line(recipe: Recipe, tmp_path: P
     with pytest.raises(ConfigError, match="py3langid does not know toy"):
         run(replace(recipe, source_language="toy", filters=Filters(language=True)))
     with pytest.raises(ConfigError, match=r"no training pair is left.*positions 40"):
-        run(replace(recipe, model=Model(max_positions=3)))
+        run(replace(recipe, model=ModelSettings(max_positions=3)))
     (tmp_path / "broken.tsv").write_text(talk(0, 3) + "no tabs\n", encoding="utf-8")
     with pytest.raises(FormatError, match=r"broken\.tsv:4: expected 3 fields"):
         run(replace(recipe, data=replace(recipe.data, train=(Corpus(tmp_path / "broken.tsv"),))), processes=2)
@@ -320,7 +320,7 @@ def test_a_full_disk_is_said_in_one_line_and_work_is_kept(recipe: Recipe, tmp_pa
 
 
 def test_one_folder_takes_one_preparation_at_a_time(recipe: Recipe) -> None:
-    def meanwhile(_: Progress) -> None:
+    def meanwhile(_: PrepareProgress) -> None:
         with pytest.raises(ResourceError, match="another `turia prepare` is at work there"):
             run(recipe)
 
@@ -367,19 +367,6 @@ def test_the_report_reads_well(recipe: Recipe) -> None:
     assert json.loads((recipe.data.folder / "report.json").read_text())["digest"] == digest(recipe)
 
 
-def test_names_are_as_long_as_they_must_be_to_differ() -> None:
-    paths = ["/disk/one/talks/train.tsv", "/disk/two/talks/train.tsv", "/disk/one/europarl/train.tsv"]
-    plain = Corpus(source=Path("/disk/one/plain/train.de"), target=Path("/disk/one/plain/train.en"), format="plain")
-    same = Corpus(Path(paths[2]), repeat=2)
-    assert corpus_names([*(Corpus(Path(path)) for path in paths), plain, same]) == [
-        "one/talks/train.tsv",
-        "two/talks/train.tsv",
-        "europarl/train.tsv",
-        "plain/train.de",
-        "europarl/train.tsv",
-    ]
-
-
 def test_dev2010_and_its_window_figures(shared: Path, tmp_path: Path) -> None:
     """Real talks: every pair stays, windows cover each once, and no text is lost on the way."""
     talks = Corpus(shared / "data/ted/dev2010.tsv.xz")
@@ -397,3 +384,31 @@ def test_dev2010_and_its_window_figures(shared: Path, tmp_path: Path) -> None:
     windows = samples[(samples[:, 2] & WINDOW) > 0]
     assert windows[:, 1].sum() == 888
     assert ((windows[:, 2] & OPENS) > 0).sum() == ((windows[:, 2] & CLOSES) > 0).sum() == 8
+
+
+def notes(recipe: Recipe) -> list[str]:
+    return [progress.note for progress in run(recipe)[1] if progress.note]
+
+
+@pytest.mark.parametrize(("real", "told"), [(0, True), (1, True), (3, False)])
+def test_ids_of_lines_are_not_taken_for_documents_without_a_word(recipe: Recipe, real: int, told: bool) -> None:
+    """Nearly all documents have one pair: somebody left context on. It is prepared all the same."""
+    path = recipe.data.folder.parent / "lines.tsv"
+    path.write_text("".join(talk(40 + n, 1) for n in range(50)) + "".join(talk(n, 3) for n in range(real)), "utf-8")
+    lines = replace(recipe, data=replace(recipe.data, train=(*recipe.data.train, Corpus(path))))
+    (said,) = notes(lines) if told else [*notes(lines), ""]
+    name = f"{path.parent.name}/lines.tsv"
+    assert not told or said.startswith(
+        f"train {name}: {50 + real} documents of {50 + 3 * real} pairs, so that its windows"
+    )
+    assert said.endswith("set context = false") == told
+    assert Shards.open(recipe.data.folder / "train").meta.sizes.sentences == 46 + 50 + 3 * real
+
+
+def test_who_says_that_there_are_no_documents_is_not_asked(recipe: Recipe, tmp_path: Path) -> None:
+    path = tmp_path / "lines.tsv"
+    path.write_text("".join(talk(40 + n, 1) for n in range(50)), "utf-8")
+    data = replace(recipe.data, train=(*recipe.data.train, Corpus(path, context=False)))
+    assert notes(replace(recipe, data=data)) == []
+    single = replace(recipe, data=replace(data, train=(Corpus(path),)), windows=Windows(history=0))
+    assert notes(elsewhere(single, tmp_path / "single")) == []

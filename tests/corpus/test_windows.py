@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.corpus.windows import Lengths, Window, consecutive, fits, positions, sliding
+from turia.corpus.windows import Lengths, SentenceSpan, consecutive, fits, positions, sliding
 from turia.stream.history import history_start
 
 ROOM = 10_000
@@ -32,29 +32,29 @@ HISTORY = st.integers(0, 30)
 def test_sliding_is_the_papers_figure() -> None:
     """Sample 4 leaves out pair 2: with it the source history would have 6 words."""
     assert sliding(FIGURE, history=5, max_positions=ROOM) == [
-        Window(0, 0),
-        Window(0, 1),
-        Window(0, 2),
-        Window(2, 3),
+        SentenceSpan(0, 0),
+        SentenceSpan(0, 1),
+        SentenceSpan(0, 2),
+        SentenceSpan(2, 3),
     ]
 
 
 def test_consecutive_on_the_papers_figure() -> None:
     """Pairs 1 and 2 are history to 3 (5 words); with 3 the history of 4 would be 8."""
-    assert consecutive(FIGURE, history=5, max_positions=ROOM) == [Window(0, 2), Window(3, 3)]
+    assert consecutive(FIGURE, history=5, max_positions=ROOM) == [SentenceSpan(0, 2), SentenceSpan(3, 3)]
 
 
 def test_a_long_sentence_is_its_own_window() -> None:
     run = [pair(2, 2), pair(9, 2), pair(2, 2), pair(2, 2)]
-    assert consecutive(run, history=5, max_positions=ROOM) == [Window(0, 1), Window(2, 3)]
-    assert consecutive(run[1:], history=5, max_positions=ROOM) == [Window(0, 0), Window(1, 2)]
-    assert sliding(run, history=5, max_positions=ROOM)[2] == Window(2, 2)
+    assert consecutive(run, history=5, max_positions=ROOM) == [SentenceSpan(0, 1), SentenceSpan(2, 3)]
+    assert consecutive(run[1:], history=5, max_positions=ROOM) == [SentenceSpan(0, 0), SentenceSpan(1, 2)]
+    assert sliding(run, history=5, max_positions=ROOM)[2] == SentenceSpan(2, 2)
 
 
 def test_either_side_ends_the_history() -> None:
     run = [pair(1, 6), pair(1, 1)]
-    assert consecutive(run, history=5, max_positions=ROOM) == [Window(0, 0), Window(1, 1)]
-    assert sliding(run, history=5, max_positions=ROOM) == [Window(0, 0), Window(1, 1)]
+    assert consecutive(run, history=5, max_positions=ROOM) == [SentenceSpan(0, 0), SentenceSpan(1, 1)]
+    assert sliding(run, history=5, max_positions=ROOM) == [SentenceSpan(0, 0), SentenceSpan(1, 1)]
 
 
 def test_positions_count_symbols() -> None:
@@ -63,9 +63,9 @@ def test_positions_count_symbols() -> None:
     two = [Lengths(1, 1, 2, 2)] * 2
     assert fits(two, 7)
     assert not fits(two, 6)
-    assert consecutive(two, history=60, max_positions=7) == [Window(0, 1)]
-    assert consecutive(two, history=60, max_positions=6) == [Window(0, 0), Window(1, 1)]
-    assert sliding(two, history=60, max_positions=6) == [Window(0, 0), Window(1, 1)]
+    assert consecutive(two, history=60, max_positions=7) == [SentenceSpan(0, 1)]
+    assert consecutive(two, history=60, max_positions=6) == [SentenceSpan(0, 0), SentenceSpan(1, 1)]
+    assert sliding(two, history=60, max_positions=6) == [SentenceSpan(0, 0), SentenceSpan(1, 1)]
 
 
 @given(run=RUNS, history=HISTORY, room=st.integers(30, 90))
@@ -88,7 +88,7 @@ def test_every_history_keeps_the_limits(run: list[Lengths], history: int, room: 
 def test_sliding_is_the_history_of_a_stream(run: list[Lengths], history: int) -> None:
     source, target = [pair.source_words for pair in run], [pair.target_words for pair in run]
     assert sliding(run, history, ROOM) == [
-        Window(history_start(source[:n], target[:n], history), n) for n in range(len(run))
+        SentenceSpan(history_start(source[:n], target[:n], history), n) for n in range(len(run))
     ]
 
 
@@ -101,5 +101,5 @@ def test_consecutive_windows_are_as_long_as_they_can_be(run: list[Lengths], hist
 
 @given(run=RUNS)
 def test_no_history_is_the_sentence_system(run: list[Lengths]) -> None:
-    alone = [Window(n, n) for n in range(len(run))]
+    alone = [SentenceSpan(n, n) for n in range(len(run))]
     assert sliding(run, 0, ROOM) == consecutive(run, 0, ROOM) == alone

@@ -15,8 +15,8 @@ from functools import cache
 
 import numpy as np
 
-from turia.engine.model import Logits, Model
-from turia.runtime.session import DecodeRequest, EncodeRequest
+from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks
+from turia.engine.model import Model
 from turia.text.subwords import Subwords, train_subwords
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
 
@@ -58,9 +58,14 @@ class TargetSeen:
     def length(self) -> int:
         return len(self.rows)
 
+    def truncated(self, length: int) -> TargetSeen:
+        return TargetSeen(self.rows[:length])
+
 
 class Fake:
-    """Runs requests one by one and remembers how many came together."""
+    """Runs requests one by one and remembers how many came together. A row's attention is on the last that it sees."""
+
+    can_look = True
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -88,6 +93,17 @@ class Fake:
             )
             state = TargetSeen(past + new)
             results.append((state, self.logits(state)))
+        return results
+
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        results = []
+        for request in requests:
+            ((state, _),) = self.decode([request])
+            new = range(state.length - len(request.ids) + 1, state.length + 1)
+            attention = np.zeros((1, 1, len(new), request.memory.length), dtype=np.float32)
+            for row, limit in enumerate(request.limit):
+                attention[0, 0, row, limit - 1] = 1.0
+            results.append(Looks(state, np.array([self.logits(state.truncated(end)) for end in new]), attention))
         return results
 
     def logits(self, state: TargetSeen) -> Logits:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import int8
-from turia.corpus.documents import Document
-from turia.engine.translator import Translator
+from turia.formats.documents import Document
+from turia.runtime.translator import Translator
 
 REFERENCE = ["one two three four five six", "seven eight nine ten eleven twelve", "more of the same words again here"]
 WIDE = ["one two three four", *REFERENCE[1:]]

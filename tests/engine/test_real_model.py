@@ -15,9 +15,9 @@ from tests.delays import stream_delay
 from turia.config import Encoder
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator, packaged_models
 from turia.errors import InputError, ModelError
-from turia.runtime.random_model import made_up_words, write_random_folder
+from turia.export.random_model import made_up_words, write_random_folder
+from turia.runtime.translator import Translator, packaged_models
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note, Record, SentenceEnd, Write
 

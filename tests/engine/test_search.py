@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.engine.fakes import WORDS, Echo, Fake, Recording, TargetSeen, current, fake_model, subwords
-from turia.engine.model import Logits
-from turia.engine.search import REPLACEMENT
+from turia.engine.backend import Logits
 from turia.engine.settings import LONGEST_WORD, Encoding, Settings
 from turia.engine.stream import Stream
+from turia.engine.writer import REPLACEMENT
 from turia.policy.waitk import Rounding
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write

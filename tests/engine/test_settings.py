@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,8 @@ from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, InputError, ModelError
+from turia.policy.holdn import HoldN
+from turia.policy.waitk import WaitK
 from turia.segmenter.online import GivenSegmenter
 
 
@@ -92,3 +95,42 @@ def test_a_word_that_is_no_text_is_refused_and_does_no_harm(word: Any) -> None:
         stream.push(word)
     assert stream.push("ka") == []
     assert stream.read == 1
+
+
+def test_k_is_short_for_wait_k() -> None:
+    assert Settings(k=7) == Settings(policy="wait-k:k=7") == Settings(policy=WaitK(7))
+    assert Settings().k == 4
+    assert Settings(policy="hold-n:n=2").k is None
+
+
+def test_a_change_of_k_keeps_the_rest_of_a_wait_k_policy() -> None:
+    old = Settings(policy="wait-k:k=4,rounding=ceil", gamma=1.2)
+    assert old.changed(k=6).policy == WaitK(6, rounding="ceil")
+    assert old.changed(k=6).gamma == 1.2
+    assert old.changed(policy="hold-n:n=1").policy == HoldN(1)
+    assert old.changed(policy="hold-n:n=1").changed(k=2).policy == WaitK(2)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "complaint"),
+    [
+        ({"policy": "hold-n:n=2", "k": 4}, "policy and k are both given"),
+        ({"policy": "hold-m"}, "no policy 'hold-m'; did you mean 'hold-n'?"),
+        ({"policy": 3}, "policy is 3, expected a policy such as 'wait-k:k=4'"),
+        ({"max_lag": 0}, "max_lag is 0, expected a whole number from 1"),
+    ],
+)
+def test_policies_that_cannot_be_are_refused(chosen: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint.replace("?", r"\?")):
+        Settings(**chosen)
+
+
+@pytest.mark.parametrize("policy", ["wait-k:k=3,gamma=1.1,rounding=ceil", "hold-n:n=2", "whole"])
+def test_settings_come_back_from_their_json(policy: str) -> None:
+    chosen = Settings(policy=policy, gamma=1.3, history=20, beam=2, max_lag=9)
+    assert Settings.from_json(json.loads(json.dumps(chosen.to_json()))) == chosen
+
+
+def test_settings_of_release_0_1_are_read() -> None:
+    old = {"k": 5, "gamma": 1.1, "history": 60, "rounding": "ceil", "encoding": "incremental", "recompute": False}
+    assert Settings.from_json(old | {"beam": 1, "lookahead": 3}).policy == WaitK(5, rounding="ceil")

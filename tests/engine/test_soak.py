@@ -15,15 +15,15 @@ from tests.engine.fakes import Echo, fake_model
 from turia.config import SegmenterModel
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.translator import Translator
+from turia.export.random_model import made_up_words, write_random_folder
 from turia.runtime.folder import write_sums
-from turia.runtime.random_model import made_up_words, write_random_folder
-from turia.segmenter.classifier import Settings as SegmenterSettings
-from turia.segmenter.export import export
-from turia.segmenter.network import Network
+from turia.runtime.translator import Translator
+from turia.segmenter.classifier import SegmenterSettings as SegmenterSettings
 from turia.segmenter.online import Decision
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.text.vocabulary import Vocabulary
+from turia.training.segmenter.export import export
+from turia.training.segmenter.network import Network
 
 
 @pytest.fixture(scope="module")

@@ -55,15 +55,16 @@ def test_a_long_translation_behind_a_source_of_many_pieces_is_restored() -> None
     pair = [{"ids": long, "pieces": [1] * 50}, {"ids": long[:2], "pieces": [1, 1]}]
     written = {"ids": long[:1] * 84, "pieces": [1] * 84}
     state |= {
-        "history": {"pairs": [pair], "from_start": True},
+        "history": {"pairs": [pair], "reads": [[1, 2]], "from_start": True},
         "source": {"ids": long[:1], "pieces": [1]},
         "target": written,
         "row_limits": [53] * 84,
+        "reads": [1] * 84,
         "words": ["ka"] * 84,
     }
     assert Stream.restore(model, GivenSegmenter([60]), state).state() == state
     too_long = {"ids": long[:1] * 125, "pieces": [1] * 125}
-    state |= {"target": too_long, "row_limits": [53] * 125, "words": ["ka"] * 125}
+    state |= {"target": too_long, "row_limits": [53] * 125, "reads": [1] * 125, "words": ["ka"] * 125}
     with pytest.raises(InputError, match="what the model has room for"):
         Stream.restore(model, GivenSegmenter([60]), state)
 
@@ -81,7 +82,14 @@ DAMAGES = [
     ("segmenter.pending", ["a", "b", "c"]),
     *[("segmenter.open_words", value) for value in ("x", -1, True, None)],
     *[("segmenter.given_out", value) for value in ("x", -1, True, None, 12)],
-    ("settings.k", 2.5),
+    ("settings.policy", "wait-k:k=2.5"),
+    ("settings.policy", "wait-for-it"),
+    ("settings.policy", 3),
+    ("reads", [0] * len(saved()["reads"])),
+    ("reads", [99] * len(saved()["reads"])),
+    ("reads", []),
+    ("history.reads", [[1], [1]]),
+    ("policy_memory", [1]),
     ("settings.beam", 10**9),
     ("pending_settings", {"k": 2.5}),
     ("pending_settings", 3),

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from tests.delays import stream_delay
 from tests.engine.fakes import WORDS, Chaos, Echo, Fake, Rambling, Recording, TargetSeen, fake_model, subwords
+from turia.engine.backend import DecodeRequest, Logits, Steps
 from turia.engine.batcher import run_together
-from turia.engine.model import Logits, Steps
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
-from turia.runtime.session import DecodeRequest
 from turia.segmenter.online import GivenSegmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.sentences import offsets

@@ -12,27 +12,28 @@ import pytest
 import torch
 
 from tests.engine.fakes import subwords
-from turia.config import Encoder
-from turia.config import Model as ModelConfig
-from turia.engine.model import Model, run_steps
-from turia.engine.search import Writer
+from turia.config import Encoder, Positions
+from turia.config import ModelSettings as ModelConfig
+from turia.engine.backend import run_steps
+from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.window import Growing
-from turia.model.masks import cross_limit, encoder_reach
-from turia.model.presets import shape_of
+from turia.engine.window import PartialSentence
+from turia.engine.writer import Writer
 from turia.model.transformer import Transformer
-from turia.policy.waitk import may_write
+from turia.policy.base import CountingPolicy, Situation
+from turia.policy.masks import cross_limit, encoder_reach
+from turia.runtime.shape import shape_of
 from turia.segmenter.online import GivenSegmenter
 from turia.text.layout import Sentence, lay_out, target_rows
 from turia.text.symbols import BRK_ID, END_ID, SEP_ID
-from turia.training.multik import Policy
+from turia.training.paths import MaskSettings
 from turia.training.validation import engine_model
 
 
-def random_transformer(encoder: Encoder, seed: int = 5) -> Transformer:
+def random_transformer(encoder: Encoder, positions: Positions = "sinusoidal", seed: int = 5) -> Transformer:
     torch.manual_seed(seed)
-    config = ModelConfig(preset="tiny", encoder=encoder, max_positions=256)
+    config = ModelConfig(preset="tiny", encoder=encoder, positions=positions, max_positions=256)
     model = Transformer(shape_of(config, len(subwords()), len(subwords()), True)).eval()
     with torch.no_grad():
         # Sharper than a new model, so that rows differ; closing symbols likely enough to end sentences.
@@ -43,7 +44,7 @@ def random_transformer(encoder: Encoder, seed: int = 5) -> Transformer:
 
 
 def sentence(words: list[str]) -> Sentence:
-    growing = Growing()
+    growing = PartialSentence()
     for word in words:
         growing.add(subwords().encode_word(word))
     return growing.sentence()
@@ -64,6 +65,7 @@ class Fed(Writer):
             rows.append(logits)
             self.row_limits.append(now)
         self.target.add(pieces)
+        self.reads.append(self.source.words)
         return rows
 
     def feed_end(self) -> Any:
@@ -77,9 +79,12 @@ def run(steps: Any, model: Model) -> Any:
 
 @pytest.mark.parametrize("encoder", ["pbe", "unidirectional"])
 @pytest.mark.parametrize(("k", "gamma"), [(1, 1.0), (2, 0.8), (3, 1.24), (20, 1.0)])
-def test_fed_the_reference_every_row_scores_as_in_training(encoder: Encoder, k: int, gamma: float) -> None:
-    transformer = random_transformer(encoder)
-    model = engine_model(transformer, (subwords(), subwords()), Policy(encoder, "sentence", gamma), history=60)
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_fed_the_reference_every_row_scores_as_in_training(
+    encoder: Encoder, k: int, gamma: float, positions: Positions
+) -> None:
+    transformer = random_transformer(encoder, positions)
+    model = engine_model(transformer, (subwords(), subwords()), MaskSettings(encoder, "sentence", gamma), history=60)
     source, target = [sentence(words) for words in SOURCE], [sentence(words) for words in TARGET]
 
     # One teacher-forced pass over the window of all three sentences.
@@ -93,6 +98,8 @@ def test_fed_the_reference_every_row_scores_as_in_training(encoder: Encoder, k: 
 
     # The engine: three sentences one after the other, word by word, with caches.
     stream = Stream(model, GivenSegmenter([len(words) for words in SOURCE]), Settings(k=k, gamma=gamma))
+    policy = stream.settings.policy
+    assert isinstance(policy, CountingPolicy)
     found = []
     for n, (said, wanted) in enumerate(zip(SOURCE, TARGET, strict=True)):
         writer = Fed(model, stream.settings, stream._history)
@@ -102,10 +109,10 @@ def test_fed_the_reference_every_row_scores_as_in_training(encoder: Encoder, k: 
             closed = number == len(said)
             # In the middle of a window training closes a sentence with <SEP>; what is compared must too.
             writer.closing = (END_ID if n == 2 else SEP_ID) if closed else None
-            while fed < len(wanted) and may_write(fed + 1, k, number, closed, gamma):
+            while fed < len(wanted) and (closed or policy.may_write(Situation(number, fed, gamma))):
                 found += run(writer.feed(wanted[fed]), model)
                 fed += 1
         found += run(writer.feed_end(), model)
-        stream._history.add(writer.source, writer.target)
+        stream._history.add(writer.source, writer.target, writer.reads)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.array(found), expected, atol=2e-4)

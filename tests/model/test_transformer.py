@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,22 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tests.model.windows import lay_out_pair, pairs, sentence
-from turia.config import Anchor, Encoder, Model, Recipe
-from turia.model.masks import cross_limit, encoder_reach
-from turia.model.presets import shape_of
+from turia.config import Anchor, Encoder, ModelSettings, Positions, Recipe, Training
+from turia.errors import ConfigError
+from turia.model.layers import rotate, rotations
 from turia.model.transformer import Transformer
+from turia.policy.masks import cross_limit, encoder_reach
+from turia.runtime.shape import shape_of
+from turia.schema import load_toml
 from turia.text.layout import Ints, Sentence, Window, target_rows
-from turia.typed import load_toml
 
 VOCABULARY = 40
+POSITIONS = ["sinusoidal", "rotary"]
 
 
-def tiny(norm: str = "pre", joint: bool = True) -> Transformer:
+def tiny(norm: str = "pre", joint: bool = True, positions: Positions = "sinusoidal") -> Transformer:
     torch.manual_seed(3)
-    config = Model(preset="tiny", norm=norm, max_positions=128)  # type: ignore[arg-type]
+    config = ModelSettings(preset="tiny", norm=norm, positions=positions, max_positions=128)  # type: ignore[arg-type]
     return Transformer(shape_of(config, VOCABULARY, VOCABULARY, joint)).eval()
 
 
@@ -38,9 +42,10 @@ def limits(values: Ints) -> Tensor:
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("encoder", ["unidirectional", "pbe"])
+@pytest.mark.parametrize("positions", POSITIONS)
 @torch.no_grad()
-def test_incremental_encoding_equals_one_pass(norm: str, encoder: Encoder) -> None:
-    model = tiny(norm)
+def test_incremental_encoding_equals_one_pass(norm: str, encoder: Encoder, positions: Positions) -> None:
+    model = tiny(norm, positions=positions)
     source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1]), sentence([1])]
     window, _ = lay_out_pair(source, target)
     k = 2
@@ -59,9 +64,10 @@ def test_incremental_encoding_equals_one_pass(norm: str, encoder: Encoder) -> No
 
 @pytest.mark.parametrize("encoder", ["unidirectional", "pbe", "bidirectional"])
 @pytest.mark.parametrize("anchor", ["sentence", "window"])
+@pytest.mark.parametrize("positions", POSITIONS)
 @torch.no_grad()
-def test_cached_decoding_equals_one_pass(encoder: Encoder, anchor: Anchor) -> None:
-    model = tiny()
+def test_cached_decoding_equals_one_pass(encoder: Encoder, anchor: Anchor, positions: Positions) -> None:
+    model = tiny(positions=positions)
     source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1, 2]), sentence([1, 1, 1])]
     window, written = lay_out_pair(source, target)
     limit = cross_limit(window, target_rows(target), 2, 1.1, anchor)
@@ -83,13 +89,14 @@ def states(model: Transformer, window: Window, ids: Ints, written: Window, limit
     return found
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
 @settings(max_examples=25, deadline=None)
 @given(pair=pairs(), k=st.integers(1, 6), data=st.data())
 @torch.no_grad()
 def test_unread_words_have_no_influence(
-    pair: tuple[list[Sentence], list[Sentence]], k: int, data: st.DataObject
+    positions: Positions, pair: tuple[list[Sentence], list[Sentence]], k: int, data: st.DataObject
 ) -> None:
-    model = tiny()
+    model = tiny(positions=positions)
     window, written = lay_out_pair(*pair)
     limit = cross_limit(window, target_rows(pair[1]), k, 1.0, "sentence")
     position = data.draw(st.integers(1, len(window.ids) - 1))
@@ -105,10 +112,11 @@ def test_unread_words_have_no_influence(
     assert not (~blind).any() or difference[first_seeing:].max() > 1e-7
 
 
-def test_padding_changes_nothing() -> None:
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_padding_changes_nothing(positions: Positions) -> None:
     from turia.corpus.batches import pad
 
-    model = tiny()
+    model = tiny(positions=positions)
     short, long = (
         lay_out_pair([sentence([1, 2])], [sentence([1, 1])]),
         lay_out_pair([sentence([2] * 5)], [sentence([1] * 7)]),
@@ -130,6 +138,73 @@ def test_padding_changes_nothing() -> None:
     for one, both in zip(alone, together, strict=True):
         torch.testing.assert_close(one, both, atol=1e-5, rtol=1e-5)
     assert not torch.isnan(batch).any()
+
+
+def moved(model: Transformer, places: int) -> Transformer:
+    """The same weights, every window so many positions further on."""
+    other = Transformer(model.shape).eval()
+    other.load_state_dict(model.state_dict())
+    other.positions = model.positions[..., places:, :]
+    return other
+
+
+@pytest.mark.parametrize(("positions", "alike"), [("rotary", True), ("sinusoidal", False)])
+@torch.no_grad()
+def test_rotary_positions_show_distances_alone(positions: Positions, alike: bool) -> None:
+    """Source and target each begin elsewhere, as they do behind a history."""
+    model = tiny(positions=positions)
+    source, target = [sentence([2, 1, 3]), sentence([1, 1, 2, 1])], [sentence([1, 2]), sentence([1, 1, 1])]
+    window, written = lay_out_pair(source, target)
+    reach, limit = (
+        limits(encoder_reach(window, 2, "pbe", "sentence")),
+        limits(cross_limit(window, target_rows(target), 2, 1.1, "sentence")),
+    )
+    expected = model(row(window.ids), reach, row(written.ids[:-1]), limit)
+    encoded = moved(model, 31).encode(row(window.ids), reach).states
+    found = moved(model, 50).decode(row(written.ids[:-1]), model.memory(encoded), limit).states
+    assert ((found - expected).abs().max() < 1e-5) == alike
+
+
+@torch.no_grad()
+def test_rotary_positions_show_the_order_of_words() -> None:
+    model = tiny(positions="rotary")
+    window, _ = lay_out_pair([sentence([1, 1, 1, 1])], [sentence([1])])
+    everything = limits(encoder_reach(window, 1, "bidirectional", "sentence"))
+    swapped = window.ids.copy()
+    swapped[[1, 2]] = swapped[[2, 1]]
+    before, after = (model.encode(row(ids), everything).states[0] for ids in (window.ids, swapped))
+    # Without positions the words that changed places would be what they were there, and all others as before.
+    assert (before[1] - after[2]).abs().max() > 1e-3
+    assert (before[3] - after[3]).abs().max() > 1e-3
+
+
+def test_a_rotation_turns_the_halves_of_a_head_by_the_position() -> None:
+    table = rotations(200, 8)
+    x = torch.randn(1, 1, 200, 8, generator=torch.Generator().manual_seed(1))
+    turned = rotate(x, table)[0, 0].double()
+    for position in (0, 1, 7, 199):
+        for pair in range(4):
+            angle = position * 1000 ** (-2 * pair / 8)
+            left, right = x[0, 0, position, [pair, pair + 4]].double()
+            expected = [
+                left * math.cos(angle) - right * math.sin(angle),
+                right * math.cos(angle) + left * math.sin(angle),
+            ]
+            torch.testing.assert_close(turned[position, [pair, pair + 4]], torch.stack(expected), atol=1e-5, rtol=0)
+
+
+def test_a_head_of_an_odd_size_cannot_be_turned() -> None:
+    odd = ModelSettings(width=36, heads=4, positions="rotary")
+    with pytest.raises(ConfigError, match=r"positions is 'rotary', .* a head has 9 dimensions .*, expected an even"):
+        shape_of(odd, VOCABULARY, VOCABULARY, True)
+
+
+def test_settings_that_positions_do_not_go_with() -> None:
+    with pytest.raises(ConfigError, match="positions is 'rotary', but conventions is 'marian'"):
+        ModelSettings(positions="rotary", conventions="marian")
+    with pytest.raises(ConfigError, match=r"training\.shift is set, but model\.positions is 'rotary', .*: leave"):
+        Recipe("de", "en", model=ModelSettings(positions="rotary"), training=Training(shift=5))
+    Recipe("de", "en", model=ModelSettings(), training=Training(shift=5))
 
 
 def test_separate_vocabularies_have_separate_embeddings() -> None:
@@ -155,7 +230,7 @@ def test_the_paper_s_recipes_share_embeddings_within_the_decoder_alone(name: str
 @pytest.mark.parametrize(("preset", "millions"), [("small", 9.9), ("base", 52.3), ("big", 192.7)])
 def test_preset_sizes(preset: str, millions: float) -> None:
     vocabulary = 8000 if preset == "small" else 16000
-    shape = shape_of(Model(preset=preset), vocabulary, vocabulary, True)  # type: ignore[arg-type]
+    shape = shape_of(ModelSettings(preset=preset), vocabulary, vocabulary, True)  # type: ignore[arg-type]
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in Transformer(shape).parameters())
     assert count / 1e6 == pytest.approx(millions, abs=0.1)

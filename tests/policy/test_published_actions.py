@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from turia.policy.waitk import may_write
+from turia.policy.base import Situation
+from turia.policy.waitk import WaitK
 from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
 from turia.stream.sentences import offsets
@@ -51,14 +52,15 @@ def test_unsaturated_writes_have_the_published_delay(
     starts = source_starts(folder / first, window)
     for run, k in runs.items():
         delays, lengths, total = published(folder / run)
+        policy = WaitK(k, rounding="ceil")
         waiting = same = index = 0
         for n, target_words in enumerate(lengths):
             for t in range(1, target_words + 1):
                 if delays[index] < min(total, starts[n + 1] + window):  # the sentence was not read whole
                     seen = delays[index] - window - starts[n]
-                    assert may_write(t, k, seen, False, GAMMA, "ceil"), "no word before the policy allows it"
+                    assert policy.may_write(Situation(seen, t - 1, GAMMA)), "no word before the policy allows it"
                     waiting += 1
-                    same += not may_write(t, k, seen - 1, False, GAMMA, "ceil")
+                    same += not policy.may_write(Situation(seen - 1, t - 1, GAMMA))
                 index += 1
         assert waiting > 1000
         # Those that differ come later than they might. With gamma 1.23 all runs would be under 0.993.

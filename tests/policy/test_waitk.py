@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.delays import stream_delay
-from turia.policy.waitk import Rounding, may_write, words_needed
+from turia.policy.base import Situation
+from turia.policy.waitk import Rounding, WaitK, words_needed
 from turia.stream.actions import Action
 from turia.stream.delays import delays_from_actions
 from turia.stream.sentences import offsets
@@ -70,13 +71,19 @@ def test_rounding_moves_a_word_by_at_most_one(t: int, k: int, gamma: float) -> N
 
 
 def test_the_first_action_of_a_sentence_is_read() -> None:
-    assert not may_write(1, k=1, sentence_read=0, closed=False)
-    assert not may_write(1, k=1, sentence_read=0, closed=True)
+    assert not WaitK(1).may_write(Situation(read=0, written=0))
 
 
-def test_a_closed_sentence_is_written_without_waiting() -> None:
-    assert not may_write(9, k=4, sentence_read=5, closed=False)
-    assert may_write(9, k=4, sentence_read=5, closed=True)
+def test_it_stays_k_words_ahead() -> None:
+    assert not WaitK(4).may_write(Situation(read=5, written=8))
+    assert WaitK(4).may_write(Situation(read=12, written=8))
+    assert not WaitK(4).may_write(Situation(read=11, written=8))
+
+
+def test_a_gamma_of_its_own_takes_the_place_of_the_stream_s() -> None:
+    at = Situation(read=6, written=4, gamma=1.0)
+    assert not WaitK(4).may_write(at)
+    assert WaitK(4, gamma=2.0).may_write(at)
 
 
 def test_stream_delay_of_words_in_the_middle_and_at_the_end_of_a_stream() -> None:
@@ -103,6 +110,7 @@ def run_policy(
     A word is visible when `window` words after it have been read, or the stream has ended; a sentence is
     closed when its last word is visible, and the next one begins only then.
     """
+    policy = WaitK(k, rounding=rounding)
     starts, total = offsets(source), sum(source)
     actions: list[Action] = []
     read = 0
@@ -113,7 +121,7 @@ def run_policy(
             seen = min(max(visible - start, 0), length)
             if written == words and seen == length:
                 break
-            if written < words and may_write(written + 1, k, seen, seen == length, gamma, rounding):
+            if written < words and (seen == length or policy.may_write(Situation(seen, written, gamma))):
                 actions.append(Action.WRITE)
                 written += 1
             else:

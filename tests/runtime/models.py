@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tests.engine.fakes import subwords
-from turia.config import Model
-from turia.model.presets import Shape, shape_of
+from turia.config import ModelSettings, Positions
+from turia.engine.backend import DecodeRequest, EncodeRequest
+from turia.export.folder import write_folder
 from turia.model.transformer import Transformer
-from turia.runtime.export import write_folder
 from turia.runtime.folder import ModelConfig, load_folder
-from turia.runtime.session import DecodeRequest, EncodeRequest, Floats, Ints, Runtime
-from turia.runtime.tensors import Precision
+from turia.runtime.session import Floats, Runtime
+from turia.runtime.shape import Precision, Shape, shape_of
+from turia.text.layout import Ints
 
 Norm = Literal["pre", "post"]
 POSITIONS = 160
@@ -30,11 +30,15 @@ class Both(NamedTuple):
     runtime: Runtime
 
 
-MakeBoth = Callable[[Norm, bool, Precision], Both]
+class MakeBoth(Protocol):
+    """Makes a model."""
+
+    def __call__(self, norm: Norm, joint: bool, precision: Precision, positions: Positions = "sinusoidal") -> Both: ...
 
 
-def tiny_shape(norm: Norm = "pre", joint: bool = True) -> Shape:
-    return shape_of(Model(preset="tiny", norm=norm, max_positions=POSITIONS), len(subwords()), len(subwords()), joint)
+def tiny_shape(norm: Norm = "pre", joint: bool = True, positions: Positions = "sinusoidal") -> Shape:
+    settings = ModelSettings(preset="tiny", norm=norm, positions=positions, max_positions=POSITIONS)
+    return shape_of(settings, len(subwords()), len(subwords()), joint)
 
 
 def random_transformer(shape: Shape, seed: int = 5) -> Transformer:
@@ -61,8 +65,8 @@ def save_subwords(shape: Shape, folder: Path) -> None:
         subwords().save(folder / name)
 
 
-def make_both(folder: Path, norm: Norm, joint: bool, precision: Precision) -> Both:
-    shape = tiny_shape(norm, joint)
+def make_both(folder: Path, norm: Norm, joint: bool, precision: Precision, positions: Positions = "sinusoidal") -> Both:
+    shape = tiny_shape(norm, joint, positions)
     model = random_transformer(shape)
     save_subwords(shape, folder / "subwords")
     write_folder(folder / "model", config_of(shape, precision), weights_of(model), "a card\n", folder / "subwords")

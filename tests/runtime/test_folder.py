@@ -8,19 +8,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
 
 from tests.engine.fakes import subwords
 from tests.runtime.models import config_of, random_transformer, save_subwords, tiny_shape, weights_of
+from turia import __version__
+from turia.engine.backend import EncodeRequest
 from turia.errors import ModelError
-from turia.runtime.export import write_folder
+from turia.export.folder import write_folder
+from turia.export.stored import read_weights
 from turia.runtime.folder import load_folder, write_sums
 from turia.runtime.session import Runtime
 from turia.text.subwords import train_subwords
 
 Change = Callable[[dict[str, Any]], object]
+READS = f"this Turia ({__version__}) reads formats 2 and 3"
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +66,38 @@ def test_what_was_exported_comes_back(exported: Path) -> None:
     assert loaded.source_subwords.pieces == subwords().pieces
     assert loaded.source_subwords is loaded.target_subwords
     data = json.loads((exported / "config.json").read_text(encoding="utf-8"))
-    assert data["format"] == 2
+    assert data["format"] == 3, "release 0.1 reads format 2 alone, and refuses every other number in one line"
     assert (exported / "README.md").read_text(encoding="utf-8") == "a card\n"
 
 
 def test_keys_of_later_releases_are_passed_over(folder: Path) -> None:
     change_config(folder, lambda data: (data.update(colour="blue"), data["shape"].update(taste="sour")))
     assert load_folder(folder).config == config_of(tiny_shape(), "int8")
+
+
+def test_folders_of_release_0_1_are_read(folder: Path) -> None:
+    """Format 2 knew one kind of positions, and had no word for it."""
+    expected = Runtime(load_folder(folder)).encode([EncodeRequest(None, np.arange(8, 13), np.arange(1, 6))])
+    change_config(folder, lambda data: (data.update(format=2), data["shape"].pop("positions")))
+    loaded = load_folder(folder)
+    assert loaded.config == config_of(tiny_shape(), "int8")
+    found = Runtime(loaded).encode([EncodeRequest(None, np.arange(8, 13), np.arange(1, 6))])
+    np.testing.assert_array_equal(found[0].memory.tensors[0], expected[0].memory.tensors[0])
+
+
+def test_rotary_positions_come_back(tmp_path: Path) -> None:
+    shape = tiny_shape(positions="rotary")
+    save_subwords(shape, tmp_path / "subwords")
+    model = random_transformer(shape)
+    write_folder(tmp_path / "model", config_of(shape, "float32"), weights_of(model), "card", tmp_path / "subwords")
+    assert load_folder(tmp_path / "model").config.shape == shape
+    found = read_weights(tmp_path / "model")
+    assert found.keys() == model.state_dict().keys()
+    for name, values in weights_of(model).items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-6, err_msg=name)
+    # A consistent lie about their number is found as that of a sinusoidal model is.
+    change_config(tmp_path / "model", lambda data: data["shape"].update(max_positions=4096))
+    assert refusal(tmp_path / "model").startswith(f"{tmp_path / 'model'}: the graphs do not fit config.json: ")
 
 
 def test_people_may_finish_the_card(folder: Path) -> None:
@@ -110,8 +140,9 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda data: data.update(format=1), "format 1, this Turia reads format 2; export the model again"),
-        (lambda data: data.pop("format"), "format None, this Turia reads format 2; export the model again"),
+        (lambda data: data.update(format=1), f"format 1, {READS}; install the release that made the model, or export"),
+        (lambda data: data.update(format=4), f"format 4, {READS}; install the release that made the model, or export"),
+        (lambda data: data.pop("format"), f"format None, {READS}; install the release"),
         (lambda data: data.pop("gamma"), "missing key 'gamma'"),
         (lambda data: data.update(gamma="fast"), "gamma is 'fast', expected a number"),
         (lambda data: data.update(shape=3), "shape is 3, expected a table"),
@@ -121,6 +152,14 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
             "shape.width is 64, expected an even number of 4 or more that the 5 heads",
         ),
         (lambda data: data["shape"].update(encoder="octopus"), "shape.encoder is 'octopus', expected one of"),
+        (
+            lambda data: data["shape"].update(positions="round"),
+            "shape.positions is 'round', expected one of 'sinusoidal'",
+        ),
+        (
+            lambda data: data["shape"].update(positions="rotary", width=4, heads=4),
+            "shape.positions is 'rotary', but a head has 1 dimensions, an odd number",
+        ),
         (lambda data: data.update(normalisation=9), "trained on text of normalisation 9, this Turia has 1"),
     ],
 )
@@ -135,7 +174,7 @@ def test_not_json(folder: Path) -> None:
     (folder / "config.json").write_text("{", encoding="utf-8")
     assert refusal(folder).startswith(f"{folder / 'config.json'}: not JSON: ")
     (folder / "config.json").write_text("[1]", encoding="utf-8")
-    assert "format None" in refusal(folder)
+    assert refusal(folder) == f"{folder / 'config.json'}: expected a JSON object"
 
 
 def test_subwords_of_another_model(folder: Path) -> None:

@@ -25,17 +25,20 @@ from tests.runtime.models import (
     torch_logits,
     weights_of,
 )
-from turia.config import Anchor, Encoder
+from turia.config import Anchor, Encoder, Positions
+from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.errors import InputError
-from turia.model.masks import cross_limit, encoder_reach
-from turia.runtime.export import write_folder
+from turia.export.folder import write_folder
+from turia.export.tensors import LARGEST
+from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.folder import load_folder
-from turia.runtime.session import CPU, Decoded, DecodeRequest, Encoded, EncodeRequest, Floats, Ints, Runtime, _session
-from turia.runtime.tensors import LARGEST, Precision
-from turia.text.layout import target_rows
+from turia.runtime.session import CPU, Floats, Runtime, SourceState, TargetState, _session
+from turia.runtime.shape import Precision
+from turia.text.layout import Ints, target_rows
 
 ROUNDING = 1e-4
 VOCABULARY = 300
+BOTH_POSITIONS: list[Positions] = ["sinusoidal", "rotary"]
 LARGE = 305
 SOURCE = [sentence([2, 1, 3]), sentence([1, 1, 2, 1], first=20), sentence([1, 3], first=30)]
 TARGET = [sentence([1, 2], first=40), sentence([1, 1, 1], first=50), sentence([3, 1], first=60)]
@@ -46,8 +49,11 @@ WINDOW, WRITTEN = lay_out_pair(SOURCE, TARGET)
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("anchor", ["sentence", "window"])
 @pytest.mark.parametrize("encoder", ["pbe", "unidirectional", "bidirectional"])
-def test_float32_is_the_torch_model(both: MakeBoth, norm: Norm, joint: bool, anchor: Anchor, encoder: Encoder) -> None:
-    transformer, runtime = both(norm, joint, "float32")
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
+def test_float32_is_the_torch_model(
+    both: MakeBoth, norm: Norm, joint: bool, anchor: Anchor, encoder: Encoder, positions: Positions
+) -> None:
+    transformer, runtime = both(norm, joint, "float32", positions)
     reach = encoder_reach(WINDOW, 2, encoder, anchor)
     limit = cross_limit(WINDOW, target_rows(TARGET), 2, 1.1, anchor)
     expected = torch_logits(transformer, WINDOW.ids, reach, WRITTEN.ids[:-1], limit)
@@ -61,8 +67,9 @@ def test_float32_is_the_torch_model(both: MakeBoth, norm: Norm, joint: bool, anc
             np.testing.assert_allclose(found, expected[prefill - 1 :], atol=ROUNDING)
 
 
-def test_long_windows_outgrow_their_buffers(both: MakeBoth) -> None:
-    transformer, runtime = both("pre", True, "float32")
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
+def test_long_windows_outgrow_their_buffers(both: MakeBoth, positions: Positions) -> None:
+    transformer, runtime = both("pre", True, "float32", positions)
     random = np.random.default_rng(1)
     source, target = (random.integers(VOCABULARY, size=POSITIONS) for _ in range(2))
     limit = np.arange(1, POSITIONS + 1)
@@ -75,19 +82,19 @@ def ids(count: int, seed: int) -> Ints:
     return np.random.default_rng(seed).integers(VOCABULARY, size=count)
 
 
-def encoded(runtime: Runtime, count: int, seed: int) -> Encoded | None:
+def encoded(runtime: Runtime, count: int, seed: int) -> SourceState | None:
     if count == 0:
         return None
     return runtime.encode([EncodeRequest(None, ids(count, seed), np.arange(1, count + 1))])[0]
 
 
-def decoded(runtime: Runtime, memory: Encoded, count: int, seed: int) -> Decoded | None:
+def decoded(runtime: Runtime, memory: SourceState, count: int, seed: int) -> TargetState | None:
     if count == 0:
         return None
     return runtime.decode([DecodeRequest(None, memory, ids(count, seed), np.full(count, memory.length))])[0][0]
 
 
-def read_back(runtime: Runtime, memory: Encoded) -> Floats:
+def read_back(runtime: Runtime, memory: SourceState) -> Floats:
     """What is in an encoder state, by what a decoder and a further position make of it."""
     [more] = runtime.encode([EncodeRequest(memory, ids(1, 7), np.array([memory.length + 1]))])
     everything = np.array([memory.length])
@@ -102,12 +109,13 @@ counts = st.tuples(st.sampled_from([0, 1, 9, 70]), st.integers(1, 4), st.sampled
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(streams=st.lists(counts, min_size=2, max_size=11))
 def test_a_stream_gets_in_a_batch_what_it_gets_alone(
-    both: MakeBoth, precision: Precision, streams: list[tuple[int, int, int, int]]
+    both: MakeBoth, precision: Precision, positions: Positions, streams: list[tuple[int, int, int, int]]
 ) -> None:
-    runtime = both("pre", True, precision).runtime
+    runtime = both("pre", True, precision, positions).runtime
     # int8 has no sums of floats whose order depends on the batch: every bit is the same.
     tolerance = ROUNDING if precision == "float32" else 0.0
     encodes, decodes = [], []
@@ -131,16 +139,17 @@ def test_a_stream_gets_in_a_batch_what_it_gets_alone(
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_a_state_is_a_value(both: MakeBoth, precision: Precision) -> None:
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
+def test_a_state_is_a_value(both: MakeBoth, precision: Precision, positions: Positions) -> None:
     """Continued twice, in either order, or held on to while others go on: it stays what it was."""
-    runtime = both("post", True, precision).runtime
+    runtime = both("post", True, precision, positions).runtime
     memory = encoded(runtime, 6, 1)
     assert memory is not None
     state = decoded(runtime, memory, 4, 2)
     assert state is not None
     before = read_back(runtime, memory)
 
-    def go_on(seed: int) -> tuple[Decoded, Floats]:
+    def go_on(seed: int) -> tuple[TargetState, Floats]:
         [more] = runtime.encode([EncodeRequest(memory, ids(2, seed), np.array([8, 8]))])
         return runtime.decode([DecodeRequest(state, more, ids(2, seed), np.array([8, 8]))])[0]
 
@@ -151,8 +160,9 @@ def test_a_state_is_a_value(both: MakeBoth, precision: Precision) -> None:
     assert (state.length, first.length, memory.length) == (4, 6, 6)
 
 
-def test_int8_is_near_float32_however_it_is_cut(both: MakeBoth) -> None:
-    transformer, runtime = both("pre", True, "int8")
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
+def test_int8_is_near_float32_however_it_is_cut(both: MakeBoth, positions: Positions) -> None:
+    transformer, runtime = both("pre", True, "int8", positions)
     source, target = ids(60, 1), ids(40, 2)
     reach, limit = np.arange(1, 61), np.minimum(np.arange(1, 41) + 20, 60)
     expected = torch_logits(transformer, source, reach, target, limit)

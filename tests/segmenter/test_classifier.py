@@ -9,19 +9,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.segmenter.conftest import WORDS
-from turia.corpus.boundaries import Samples, word_stream
+from tests.fixtures.tiny_segmenter import WORDS
 from turia.errors import ModelError
 from turia.segmenter.classifier import Classifier, ClassifierSegmenter
-from turia.segmenter.export import quantise_rows
-from turia.segmenter.network import Network
-from turia.segmenter.online import Decision, Visible
-from turia.segmenter.window import PAST, window_ids
-from turia.text.vocabulary import BOUNDARY, UNHEARD, Vocabulary
+from turia.segmenter.online import Decision, ReleasedWord
+from turia.segmenter.window import PAST
+from turia.text.vocabulary import BOUNDARY, UNHEARD
 
 words = st.sampled_from((*WORDS, "zzz", "–", "A!"))
 streams = st.lists(words, max_size=40)
@@ -34,59 +30,8 @@ def classifiers(exported: Path) -> dict[int, Classifier]:
     return {w: Classifier(exported, w) for w in range(5)}
 
 
-def run(segmenter: ClassifierSegmenter, stream: list[str]) -> list[Visible]:
+def run(segmenter: ClassifierSegmenter, stream: list[str]) -> list[ReleasedWord]:
     return [item for word in stream for item in segmenter.push(word)] + segmenter.flush()
-
-
-@pytest.mark.parametrize("w", range(5))
-@pytest.mark.parametrize("streams", [1, 6])
-def test_onnx_equals_torch(exported: Path, network: Network, w: int, streams: int) -> None:
-    """Exactly the network with its embedding rounded to 8 bits."""
-    ids = np.random.default_rng(w).integers(0, 3 + len(WORDS), (streams, PAST + 1 + w))
-    table, scale = quantise_rows(network.embedding.weight.detach().numpy())
-    with torch.inference_mode():
-        states, _ = network.gru(torch.from_numpy(table * scale)[torch.from_numpy(ids)])
-        expected = network.logits(states, w).softmax(dim=1)[:, 1].numpy()
-    found = Classifier(exported, w).probabilities(ids)
-    assert found.shape == (streams,)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_rounding_the_embedding_moves_it_by_half_a_step_at_most() -> None:
-    table = np.random.default_rng(1).normal(size=(5, 7)).astype(np.float32)
-    table[2] = 0
-    rounded, scale = quantise_rows(table)
-    assert rounded.dtype == np.int8
-    assert (np.abs(rounded * scale - table) <= scale / 2 + 1e-6).all()
-
-
-@with_files
-@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=15), min_size=1, max_size=6), windows)
-def test_online_windows_are_those_of_training(sentences: list[list[str]], w: int) -> None:
-    """With the true boundaries in the past, the ids that the classifier is asked about are the training samples."""
-    vocabulary = Vocabulary.learn(dict.fromkeys(WORDS, 1), len(WORDS))
-    samples = Samples(word_stream([sentences], PAST).encode(vocabulary), PAST, w)
-    flat = [word for sentence in sentences for word in sentence]
-    past = [""] * PAST
-    online = []
-    position = 0
-    for sentence in sentences:
-        for word in sentence:
-            position += 1
-            future = flat[position : position + w]
-            stopped = position + w > len(flat)
-            online.append(window_ids(past[-PAST:], word, future, w, stopped, vocabulary))
-            past.append(word)
-        past.append("")
-    np.testing.assert_array_equal(samples.ids(samples.indices), online)
-
-
-def test_a_window_says_what_was_not_heard(classifiers: dict[int, Classifier]) -> None:
-    vocabulary = classifiers[4].vocabulary
-    a, b = vocabulary.id("a"), vocabulary.id("b")
-    past = ["", *"aaaaaaaaa"]
-    assert window_ids(past, "b", ["a"], 3, False, vocabulary)[-4:] == [b, a, UNHEARD, UNHEARD]
-    assert window_ids(past, "b", ["a"], 3, True, vocabulary)[-4:] == [b, a, BOUNDARY, BOUNDARY]
 
 
 class Recording(Classifier):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.delays import stream_delay
 from turia.errors import InputError
-from turia.segmenter.online import Decision, GivenSegmenter, Reason, Segmenter, State, Visible
+from turia.segmenter.online import Decision, GivenSegmenter, Reason, ReleasedWord, Segmenter, State
 from turia.stream.sentences import offsets
 
 
@@ -51,14 +51,14 @@ falling = st.lists(st.floats(0, 1), max_size=8).map(lambda values: Decision(0.5,
 limits = st.none() | st.integers(1, 12)
 
 
-def feed(segmenter: Segmenter, stream: Sequence[str]) -> list[Visible]:
+def feed(segmenter: Segmenter, stream: Sequence[str]) -> list[ReleasedWord]:
     visible = []
     for word in stream:
         visible += segmenter.push_pause() if word == PAUSE else segmenter.push(word)
     return visible
 
 
-def sentence_lengths(visible: Sequence[Visible]) -> list[int]:
+def sentence_lengths(visible: Sequence[ReleasedWord]) -> list[int]:
     lengths, length = [], 0
     for item in visible:
         length += item.word is not None
@@ -137,20 +137,20 @@ def test_a_sentence_of_silent_words_is_cut_at_the_limit_too() -> None:
 
 def test_a_pause_brings_all_words_out_and_closes_at_the_newest() -> None:
     segmenter = Scripted(2)
-    assert feed(segmenter, ["0", "9", "0"]) == [Visible("0")]
-    assert segmenter.push_pause() == [Visible("9", Reason.SEGMENTER), Visible("0", Reason.PAUSE)]
+    assert feed(segmenter, ["0", "9", "0"]) == [ReleasedWord("0")]
+    assert segmenter.push_pause() == [ReleasedWord("9", Reason.SEGMENTER), ReleasedWord("0", Reason.PAUSE)]
     assert segmenter.push_pause() == []
-    assert feed(segmenter, ["1", "2", "3"]) == [Visible("1")]
+    assert feed(segmenter, ["1", "2", "3"]) == [ReleasedWord("1")]
 
 
 def test_a_word_that_is_out_already_is_closed_without_being_given_again() -> None:
     segmenter = Scripted(0)
-    assert segmenter.push("0") == [Visible("0")]
-    assert segmenter.push_pause() == [Visible(None, Reason.PAUSE)]
-    assert segmenter.push("9") == [Visible("9", Reason.SEGMENTER)]
+    assert segmenter.push("0") == [ReleasedWord("0")]
+    assert segmenter.push_pause() == [ReleasedWord(None, Reason.PAUSE)]
+    assert segmenter.push("9") == [ReleasedWord("9", Reason.SEGMENTER)]
     assert segmenter.flush() == []
-    assert segmenter.push("0") == [Visible("0")]
-    assert segmenter.flush() == [Visible(None, Reason.END)]
+    assert segmenter.push("0") == [ReleasedWord("0")]
+    assert segmenter.flush() == [ReleasedWord(None, Reason.END)]
 
 
 @given(windows, st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(1, 6))

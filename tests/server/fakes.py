@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.fakes import Chaos, Echo, Fake, SourceSeen, fake_model
+from turia.engine.backend import EncodeRequest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.runtime.session import EncodeRequest
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 
@@ -25,8 +25,9 @@ class FakeTranslator:
         source, _, target = name.rpartition("-")
         self.model = replace(fake_model(backend), name=name, languages=(source, target))
 
-    def stream(self, *, k: int, punctuation: bool) -> Stream:
-        return Stream(self.model, PunctuationSegmenter("de", window=0), Settings(k=k, history=10))
+    def stream(self, *, k: int | None, policy: str | None = None, punctuation: bool) -> Stream:
+        chosen: dict[str, Any] = {"k": k} if policy is None else {"policy": policy}
+        return Stream(self.model, PunctuationSegmenter("de", window=0), Settings(**chosen, history=10))
 
     def restore(self, state: dict[str, Any]) -> Stream:
         return Stream.restore(self.model, PunctuationSegmenter("de", window=0), state)

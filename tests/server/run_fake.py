@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.server.fakes import fake_translators
 from turia.server.limits import Limits
-from turia.server.serve import Options, serve
+from turia.server.serve import ServeOptions, serve
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
@@ -21,5 +21,7 @@ if __name__ == "__main__":
     limits = Limits(**given.get("limits", {}))
     key_file = Path(given["key_file"]) if "key_file" in given else None
     origins = tuple(given.get("origins", ()))
-    options = Options("127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"))
+    options = ServeOptions(
+        "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store")
+    )
     serve(fake_translators(Path(given["hold"]) if "hold" in given else None), options)

@@ -16,8 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from turia.protocol.client import Follower
 
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+"""In which a process finds the tests, and the Turia beside them."""
 
 _given: set[int] = set()
 
@@ -39,6 +42,12 @@ def free_port() -> int:
                 continue
         _given.add(port)
         return port
+
+
+def cut_connection(follower: Follower) -> None:
+    """Cuts the connection of a client as a bad network would."""
+    if follower._socket is not None:
+        follower._socket.transport.abort()
 
 
 class FakeServer:
@@ -63,9 +72,7 @@ class FakeServer:
     def start(self) -> None:
         command = [sys.executable, "-m", "tests.server.run_fake", json.dumps(self._options)]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log
-            )
+            self._process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stdout=log, stderr=log)
         while self.status("/readyz") != 200:
             assert self._process.poll() is None, self.log.read_text()
             time.sleep(0.05)

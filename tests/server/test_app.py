@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from tests.interop.cues import parse
+from tests.formats.cues import parse
+from tests.protocol.test_messages import near_messages
 from tests.server.servers import FakeServer
-from tests.server.test_messages import near_messages
 
 KEY = "a-key-of-many-letters"
 
@@ -157,10 +157,45 @@ def test_secrets_and_names_must_be_right(server: FakeServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "status"), [({"model": "xx-yy"}, 422), ({"k": 0}, 422), ({"k": "many"}, 422), ({"model": "en-de"}, 201)]
+    "chosen", [{}, {"model": "en-de"}, {"model": None, "k": 100, "punctuation": True}, {"later": "releases"}]
 )
-def test_what_can_be_chosen(server: FakeServer, chosen: dict[str, Any], status: int) -> None:
-    assert server.post("/api/sessions", chosen)[0] == status
+def test_what_can_be_chosen(server: FakeServer, chosen: dict[str, Any]) -> None:
+    assert server.post("/api/sessions", chosen)[0] == 201
+
+
+@pytest.mark.parametrize(
+    ("chosen", "detail"),
+    [
+        ({"model": "xx-yy"}, "no such model; this server has de-en, en-de"),
+        ({"model": 7}, "model is 7, expected a string of 1 to 200 letters"),
+        ({"k": 0}, "k is 0, expected a whole number from 1 to 100"),
+        ({"k": 101}, "k is 101, expected a whole number from 1 to 100"),
+        ({"k": True}, "k is True, expected a whole number from 1 to 100"),
+        ({"k": "4"}, "k is a string, expected a whole number from 1 to 100"),
+        ({"k": 4.0}, "k is 4.0, expected a whole number from 1 to 100"),
+        ({"k": float("nan")}, "not JSON: NaN is not a JSON number"),
+        ({"punctuation": 1}, "punctuation is 1, expected true or false"),
+        ({"punctuation": "secret"}, "punctuation is a string, expected true or false"),
+    ],
+)
+def test_what_cannot_be_chosen_is_named_and_texts_are_not_repeated(
+    server: FakeServer, chosen: dict[str, Any], detail: str
+) -> None:
+    assert server.post("/api/sessions", chosen) == (422, {"detail": detail})
+
+
+def test_a_choice_is_json(server: FakeServer) -> None:
+    expected = {"detail": "expected a JSON object, with Content-Type: application/json"}
+    assert server.post("/api/sessions", {}, **{"Content-Type": "text/plain"}) == (422, expected)
+
+
+@pytest.mark.parametrize("k", ["true", '"4"', "4.0", "0"])
+def test_a_change_is_as_strict_as_a_choice(server: FakeServer, k: str) -> None:
+    with begin(server) as (_, socket):
+        socket.send(f'{{"type":"settings","seq":1,"k":{k}}}')
+        refusal = receive(socket, "error")
+        assert refusal["code"] == "message"
+        assert refusal["message"].endswith("expected a whole number from 1 to 100")
 
 
 def test_a_request_that_is_too_large_is_refused(server: FakeServer) -> None:
@@ -178,13 +213,6 @@ def test_a_length_that_is_written_with_many_digits_is_still_a_length(server: Fak
     # Refusals have the headers of all answers.
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     connection.close()
-
-
-def test_what_does_not_fit_is_not_repeated(server: FakeServer) -> None:
-    status, answer = server.post("/api/sessions", {"k": float("nan"), "model": 7})
-    assert status == 422
-    assert [item["loc"] for item in answer["detail"]] == [["body", "model"], ["body", "k"]]
-    assert all(set(item) == {"loc", "msg"} for item in answer["detail"])
 
 
 def test_pages_of_other_origins_are_kept_out(server: FakeServer) -> None:
@@ -252,7 +280,13 @@ def test_transcripts(server: FakeServer) -> None:
         status, text = server.get(f"{path}.{kind}")
         assert status == 200
         assert [cue.text for cue in parse(text)] == ["ka le", "mi no"]
-    assert server.get(f"{path}.exe")[0] == 422
+    for wrong, detail in [
+        (".exe", "kind is a string, expected one of 'txt', 'srt', 'vtt'"),
+        (".txt?side=middle", "side is a string, expected one of 'target', 'source'"),
+        (".txt?clock=mine", "clock is a string, expected one of 'server', 'speaker'"),
+    ]:
+        status, answer = server.get(path + wrong)
+        assert (status, json.loads(answer)) == (422, {"detail": detail})
 
 
 def test_health_metrics_and_description(server: FakeServer) -> None:
@@ -263,6 +297,9 @@ def test_health_metrics_and_description(server: FakeServer) -> None:
         assert name in text
     described = json.loads(server.get("/openapi.json")[1])
     assert {"/api/sessions", "/api/info", "/readyz"} <= described["paths"].keys()
+    body = described["paths"]["/api/sessions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["properties"]["k"].items() >= {"type": "integer", "default": 4}.items()
+    assert body["properties"]["k"]["description"] == "a whole number from 1 to 100"
     info = json.loads(server.get("/api/info")[1])
     assert info["models"][0] == {"name": "de-en", "source": "de", "target": "en", "segmenter": True}
     assert info["needs_key"] is False
@@ -280,7 +317,7 @@ def test_pages_have_no_inline_script_or_outside_resource(server: FakeServer, pat
 
 def test_past_its_capacity_a_server_refuses_politely(tmp_path: Path) -> None:
     with (
-        FakeServer(tmp_path, limits={"streams": 2, "streams_a_key": 2}) as server,
+        FakeServer(tmp_path, limits={"streams": 2, "streams_per_key": 2}) as server,
         begin(server) as (_, first),
         begin(server) as (_, second),
     ):
@@ -311,7 +348,7 @@ def test_limits_of_a_speaker(tmp_path: Path) -> None:
 def test_keys(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text(f"{KEY}\nanother-key-of-many-letters\n")
-    with FakeServer(tmp_path, key_file=str(keys), limits={"streams_a_key": 1}) as server:
+    with FakeServer(tmp_path, key_file=str(keys), limits={"streams_per_key": 1}) as server:
         assert server.post("/api/sessions")[0] == 401
         assert server.post("/api/sessions", Authorization="Bearer wrong")[0] == 401
         assert server.get("/metrics")[0] == 401

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.cues import parse
+from tests.formats.cues import parse
 from tests.server.backups import going_back, say_two_words
 from tests.server.servers import FakeServer
 

@@ -16,12 +16,12 @@ import pytest
 
 from benchmarks.server_faults import collect
 from tests.server.servers import free_port
-from turia.client import Speaker
-from turia.engine.translator import Translator
+from turia.protocol.client import Speaker
+from turia.runtime.translator import Translator
 from turia.stream.trace import Write
 
 pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
-from turia.runtime.random_model import made_up_words, write_random_folder
+from turia.export.random_model import made_up_words, write_random_folder
 
 SPOKEN = [word + "." * (index % 7 == 6) for index, word in enumerate(made_up_words()[:60])]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.servers import FakeServer
-from turia.client import BusyError, Follower, Speaker
 from turia.errors import InputError
+from turia.protocol.client import BusyError, Follower, Speaker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

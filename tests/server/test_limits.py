@@ -43,7 +43,7 @@ def test_connections_are_counted(tmp_path: Path) -> None:
 
 
 def test_words_and_pings_are_taken_at_a_rate(tmp_path: Path) -> None:
-    with FakeServer(tmp_path, limits={"words_a_second": 20.0, "burst": 10.0}) as server:
+    with FakeServer(tmp_path, limits={"words_per_second": 20.0, "burst": 10.0}) as server:
         with begin(server) as (_, socket):
             began = time.monotonic()
             for first in range(1, 31, 10):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from turia.errors import ConfigError, InputError
-from turia.typed import from_dict
+from turia.schema import from_dict
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "serve.yaml"
@@ -58,7 +58,7 @@ def test_connections_are_allowed_by_the_capacity_of_a_replica() -> None:
     from turia.server.on_ray import Deployed
 
     limits = Deployed("redis://", streams=12, audience=9).all_limits()
-    assert (limits.streams, limits.streams_a_key, limits.sockets) == (12, 12, 120)
+    assert (limits.streams, limits.streams_per_key, limits.sockets) == (12, 12, 120)
 
 
 def test_the_example_is_what_build_reads() -> None:
@@ -106,7 +106,7 @@ def test_what_is_deployed_has_keys_or_says_that_it_has_none() -> None:
 
 def test_replicas_load_models_with_the_search_and_history_of_the_deployment(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
-    from turia.runtime.random_model import write_random_folder
+    from turia.export.random_model import write_random_folder
     from turia.server.on_ray import Deployed, load_models
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
@@ -117,7 +117,7 @@ def test_replicas_load_models_with_the_search_and_history_of_the_deployment(tmp_
 
 def test_the_benchmark_takes_a_model_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.scaling import model_folder
-    from turia.engine.translator import packaged_models
+    from turia.runtime.translator import packaged_models
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()

@@ -16,15 +16,16 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
-from turia.server.hub import Hub, RefusedError
+from turia.protocol.messages import Refusal
+from turia.server.captions import StreamChoice, Word
 from turia.server.limits import Limits
-from turia.server.messages import Refusal
 from turia.server.metrics import Metrics
-from turia.server.rest import RestError, Talk, _speak, choose_model
-from turia.server.session import Word
-from turia.server.sqlite_store import SqliteStore
+from turia.server.rest import RestError, RestSpeaker, _speak, choose_model
+from turia.server.sessions import Hub, RefusedError
+from turia.server.stores.sqlite import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}
+CHOICE = StreamChoice("de-en", 4, punctuation=True)
 
 
 def test_a_text_is_translated(server: FakeServer) -> None:
@@ -68,10 +69,10 @@ def send(server: FakeServer, content_type: str, body: bytes) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("form", [urlencoded, multipart])
 def test_forms(server: FakeServer, form: Form) -> None:
-    rest = (*PAIR.items(), ("api_key", ""), ("session", "false"))
+    rest = (*PAIR.items(), ("api_key", ""), ("session", "false"), ("alternatives", "0"))
     assert send(server, *form(("q", "ka öß 日"), *rest)) == (200, {"translatedText": "ka öß 日"})
     assert send(server, *form(("q", "ka"), ("q", "le mi"), *rest)) == (200, {"translatedText": ["ka", "le mi"]})
-    assert send(server, *form(*rest)) == (400, {"error": "q is missing; expected a text or a list of texts"})
+    assert send(server, *form(*rest)) == (400, {"error": "missing key 'q'"})
 
 
 def test_a_form_that_curl_did_not_escape(server: FakeServer) -> None:
@@ -115,7 +116,7 @@ def test_a_session_keeps_its_history(server: FakeServer) -> None:
 def test_keys_and_capacity(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("a-key-of-some-length\n", encoding="utf-8")
-    with FakeServer(tmp_path, key_file=str(keys), limits={"streams": 1, "streams_a_key": 1}) as server:
+    with FakeServer(tmp_path, key_file=str(keys), limits={"streams": 1, "streams_per_key": 1}) as server:
         asked = {"q": "ka", **PAIR}
         status, answer = server.post("/translate", asked)
         assert (status, list(answer)) == (403, ["error"])
@@ -132,14 +133,20 @@ def test_keys_and_capacity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"target": "en"}, "q is missing"),
-        ({"q": [], "target": "en"}, "q is missing"),
-        ({"q": [1], "target": "en"}, "q is missing"),
-        ({"q": "ka"}, "target is missing"),
-        ({"q": "ka", "target": "en", "format": "html"}, "markup is not translated"),
-        ({"q": "ka", "target": "en", "alternatives": -1}, "alternatives is not a whole number"),
-        ({"q": "ka " * 2001, "target": "en"}, "2001 words; at most 2000"),
-        ({"q": "ka", "target": "en", "session": 3}, "session is neither"),
+        ({"target": "en"}, "missing key 'q'"),
+        ({"q": [], "target": "en"}, "q is a list, expected a string or a list of strings"),
+        ({"q": ["secret", 1], "target": "en"}, "q is a list, expected a string or a list of strings"),
+        ({"q": "ka"}, "missing key 'target'"),
+        ({"q": "ka", "target": 1}, "target is 1, expected a string"),
+        (
+            {"q": "ka", "target": "en", "format": "html"},
+            "format is a string, expected 'text': markup is not translated",
+        ),
+        ({"q": "ka", "target": "en", "alternatives": -1}, "alternatives is -1, expected a whole number from 0"),
+        ({"q": "ka", "target": "en", "alternatives": "2"}, "alternatives is a string, expected a whole number from 0"),
+        ({"q": "ka", "target": "en", "alternatives": True}, "alternatives is True, expected a whole number from 0"),
+        ({"q": "ka " * 2001, "target": "en"}, "q has 2001 words, expected at most 2000"),
+        ({"q": "ka", "target": "en", "session": 3}, "session is 3, expected true or false or a string"),
         ({"q": "ka", "target": "fr"}, "this pair of languages is not here; this server has de-en, en-de"),
         ({"q": "ka", "target": "en", "source": "fr"}, "this pair of languages is not here"),
     ],
@@ -149,6 +156,7 @@ def test_what_is_refused(server: FakeServer, asked: dict[str, object], message: 
     assert status == 400
     assert list(answer) == ["error"]
     assert message in answer["error"]
+    assert "secret" not in answer["error"]
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"[" * 60_000, b"null"])
@@ -177,19 +185,19 @@ def test_a_request_that_has_lost_the_word_says_nothing_more(
     async def interrupt() -> None:
         hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
         await hub.start()
-        session, _ = await hub.create("owner", "de-en", 4, True)
-        live = await hub.find(session)
-        assert live is not None
-        talk = Talk(hub, live, await hub.join(live, "speaker", await hub.next_turn(session)))
-        assert await talk.line("ka le.") == "ka le"
+        session_id, _ = await hub.create("owner", CHOICE)
+        session = await hub.find(session_id)
+        assert session is not None
+        speaker = RestSpeaker(hub, session, await hub.join(session, "speaker", await hub.next_turn(session_id)))
+        assert await speaker.line("ka le.") == "ka le"
         if refusal is None:
-            await hub.join(live, "speaker", await hub.next_turn(session))
+            await hub.join(session, "speaker", await hub.next_turn(session_id))
         else:
-            talk.follower.refuse(refusal)
-        before = live.received
+            speaker.reader.refuse(refusal)
+        before = session.received
         with pytest.raises(error) as caught:
-            await talk.line("mi no.")
-        assert live.received == before
+            await speaker.line("mi no.")
+        assert session.received == before
         if isinstance(caught.value, RestError):
             assert caught.value.status == (409 if refusal is None else 500)
         await hub.stop()
@@ -205,8 +213,8 @@ def speaking(tmp_path: Path) -> Callable[[Callable[[Hub, str], Awaitable[None]]]
         async def begin() -> None:
             hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
             await hub.start()
-            session, _ = await hub.create("owner", "de-en", 4, True)
-            await asyncio.wait_for(speak(hub, session), 60)
+            session_id, _ = await hub.create("owner", CHOICE)
+            await asyncio.wait_for(speak(hub, session_id), 60)
             await hub.stop()
 
         asyncio.run(begin())
@@ -218,14 +226,14 @@ Speaking = Callable[[Callable[[Hub, str], Awaitable[None]]], None]
 
 
 def test_what_a_request_that_was_given_up_left_is_not_the_next_ones(speaking: Speaking) -> None:
-    async def speak(hub: Hub, session: str) -> None:
-        live = await hub.find(session)
-        assert live is not None
-        await hub.join(live, "speaker", await hub.next_turn(session))
+    async def speak(hub: Hub, session_id: str) -> None:
+        session = await hub.find(session_id)
+        assert session is not None
+        await hub.join(session, "speaker", await hub.next_turn(session_id))
         # Within a line, with the worker still at it.
-        hub.take(live, [Word(1, "ka"), Word(2, "le.")])
-        hub.take(live, [Word(3, "no")])
-        assert await _speak(hub, session, ["mi pu."], ends=False) == ["mi pu"]
+        hub.take(session, [Word(1, "ka"), Word(2, "le.")])
+        hub.take(session, [Word(3, "no")])
+        assert await _speak(hub, session_id, ["mi pu."], ends=False) == ["mi pu"]
 
     speaking(speak)
 
@@ -233,15 +241,15 @@ def test_what_a_request_that_was_given_up_left_is_not_the_next_ones(speaking: Sp
 def test_a_session_that_is_dropped_from_memory_on_the_way_is_found_again(
     speaking: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def speak(hub: Hub, session: str) -> None:
+    async def speak(hub: Hub, session_id: str) -> None:
         next_turn = hub.next_turn
 
-        async def with_a_sweep(session: str) -> int:
-            hub._lives.clear()
-            return await next_turn(session)
+        async def with_a_sweep(session_id: str) -> int:
+            hub._sessions.clear()
+            return await next_turn(session_id)
 
         monkeypatch.setattr(hub, "next_turn", with_a_sweep)
-        assert await _speak(hub, session, ["ka le."], ends=True) == ["ka le"]
+        assert await _speak(hub, session_id, ["ka le."], ends=True) == ["ka le"]
 
     speaking(speak)
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.server_faults import check, collect, speech
-from tests.server.servers import FakeServer
-from turia.client import Follower, Speaker
+from tests.server.servers import FakeServer, cut_connection
+from turia.protocol.client import Follower, Speaker
 
 
 async def talk(server: FakeServer, words: Sequence[str], seed: int, cut: float) -> Speaker:
@@ -27,7 +27,7 @@ async def talk(server: FakeServer, words: Sequence[str], seed: int, cut: float) 
                 victim = chance.choice([speaker, follower])
                 while not victim.connected:
                     await asyncio.sleep(0.02)
-                victim.drop()
+                cut_connection(victim)
         await speaker.end()
         mine, theirs = await collect(speaker), await collecting
     check(mine, words)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from turia.cli import main
+from turia.engine.backend import EncodeRequest
 from turia.errors import InputError, ResourceError
 from turia.runtime.folder import load_folder
-from turia.runtime.session import EncodeRequest
+from turia.server.captions import Translators
 from turia.server.limits import Limits
-from turia.server.serve import Options, check_origins, data_folder, listen, read_keys, serve, url_of
-from turia.server.session import Translators
+from turia.server.serve import ServeOptions, check_origins, data_folder, listen, read_keys, serve, url_of
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_an_address_that_others_reach_needs_keys(host: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--key-file"):
-        serve({}, Options(host, 0, tmp_path, Limits()))
+        serve({}, ServeOptions(host, 0, tmp_path, Limits()))
 
 
 @pytest.mark.parametrize("text", ["", "\n", "short\n", "a-key-of-many-letters\nshort\n"])
@@ -100,7 +100,7 @@ def test_an_ipv6_address_is_told_as_a_browser_takes_it() -> None:
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Translators]:
     """What `turia serve` would serve; a model is in `tmp_path`."""
     pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
-    from turia.runtime.random_model import write_random_folder
+    from turia.export.random_model import write_random_folder
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
     found: list[Translators] = []
@@ -131,7 +131,7 @@ def test_search_and_history_of_a_server_are_the_models_own_unless_told(
 
 def test_two_models_of_one_direction_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
-    from turia.runtime.random_model import write_random_folder
+    from turia.export.random_model import write_random_folder
 
     for name in ("one", "other"):
         (tmp_path / name).mkdir()

@@ -1,119 +1,150 @@
-"""A session without a server: events, changes on the way, and going on from a state."""
+"""A session in use: its counters, its connections and its newest events, without a server."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.engine.fakes import WORDS, Echo
-from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
-from turia.engine.model import run_steps
-from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words
-from turia.server.session import Input, Session, Word, inputs_of
-from turia.stream.trace import parse_trace
+from tests.server.fakes import fake_translators
+from turia.protocol.messages import EndOfStream, Pause, ProtocolError, Refusal
+from turia.schema import JsonObject
+from turia.server.captions import Captions, StreamChoice, Word
+from turia.server.progress import Progress
+from turia.server.session import RECENT, ActiveSession, EventReader
+from turia.server.stores.base import StoredSession
+from turia.server.worker import Task
 
-
-def apply(session: Session, inputs: Sequence[Input], ms: float = 0.0) -> list[dict[str, Any]]:
-    texts = run_steps(session.apply(inputs, lambda: ms), session.model.backend)
-    return [json.loads(text) for text in texts]
+CAPTIONS, _ = Captions.begin(fake_translators(), StreamChoice("de-en", 2, punctuation=True))
+STORED = StoredSession("id", "owner", "hash", 10.0, 10.0, Progress(4, 9), CAPTIONS.state(), token=3)
 
 
-def begun(k: int = 2) -> Session:
-    return Session.begin(fake_translators(), "de-en", k, True)[0]
+def numbered(first: int, last: int) -> list[JsonObject]:
+    return [{"n": number} for number in range(first, last + 1)]
 
 
-def said(*words: str, first: int = 1) -> list[Input]:
-    return inputs_of(Words(first, words))
+def active(held_until: float = 0.0, in_work: bool = False) -> ActiveSession:
+    session = ActiveSession(STORED, held_until)
+    session.task = Task("id", CAPTIONS, 10.0) if in_work else None
+    return session
 
 
-def test_source_words_come_before_what_they_cause() -> None:
-    events = apply(begun(), said("ka", "le", "mi."), ms=1234.56)
-    assert [(event["type"], event.get("word")) for event in events] == [
-        ("source", "ka"),
-        ("source", "le"),
-        ("write", "ka"),
-        ("source", "mi."),
-        ("write", "le"),
-        ("write", "mi"),
-        ("sentence", None),
-    ]
-    assert {event["ms"] for event in events} == {1234.6}
+def code_of(error: pytest.ExceptionInfo[ProtocolError]) -> str:
+    return error.value.code
 
 
-def test_the_first_event_tells_the_settings() -> None:
-    _, first = Session.begin(fake_translators(), "de-en", 3, True)
-    expected = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 3, "gamma": 1.0, "ms": 0.0}
-    assert json.loads(first).items() >= expected.items()
+def test_it_begins_where_the_store_is() -> None:
+    session = active()
+    assert (session.id, session.owner, session.token, session.turn) == ("id", "owner", 3, 3)
+    assert (session.progress, session.received, session.in_work) == (Progress(4, 9), 4, False)
+    assert session.model == "de-en"
 
 
-def test_a_language_may_have_a_hyphen() -> None:
-    translators = {"pt-BR-en": FakeTranslator("pt-BR-en", Echo())}
-    _, first = Session.begin(translators, "pt-BR-en", 3, True)
-    assert json.loads(first).items() >= {"model": "pt-BR-en", "source": "pt-BR", "target": "en"}.items()
+def test_inputs_are_received_once_and_in_order() -> None:
+    session = active()
+    words = [Word(seq, "ka") for seq in range(3, 8)]
+    new = session.new_inputs(words)
+    assert new == words[2:]
+    session.receive(new, most=10, now=100.0)
+    assert (session.received, session.progress.inputs, session.in_work) == (7, 4, True)
+    assert session.new_inputs(words) == []
+    with pytest.raises(ProtocolError, match="input 9 came after 7") as caught:
+        session.new_inputs([Pause(9)])
+    assert code_of(caught) == "gap"
 
 
-def test_an_unknown_model_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="de-en, en-de"):
-        Session.begin(fake_translators(), "xx-yy", 3, True)
+def test_too_many_inputs_without_an_acknowledgement_are_refused_and_not_counted() -> None:
+    session = active()
+    with pytest.raises(ProtocolError, match="more than 2 inputs") as caught:
+        session.receive([Word(seq, "ka") for seq in (5, 6, 7)], most=2, now=0.0)
+    assert code_of(caught) == "queue"
+    assert session.received == 4
 
 
-def test_times_of_the_speaker_are_kept_and_ours_never_go_back() -> None:
-    session = begun()
-    (first,) = apply(session, [Word(1, "ka", at=17.0)], ms=500)
-    (second, *_) = apply(session, [Word(2, "le")], ms=400)
-    assert (first["at"], first["ms"], second["ms"]) == (17.0, 500.0, 500.0)
-    assert "at" not in second
+def test_nothing_follows_the_end() -> None:
+    session = active()
+    session.receive([EndOfStream(5)], most=10, now=0.0)
+    with pytest.raises(ProtocolError) as caught:
+        session.new_inputs([Pause(6)])
+    assert code_of(caught) == "ended"
+    # An end that was received and lost again, because the worker failed, is none.
+    session.drop_task()
+    session.reset(STORED)
+    assert session.new_inputs([Pause(5)]) == [Pause(5)]
 
 
-def test_a_pause_closes_the_sentence() -> None:
-    events = apply(begun(k=9), [*said("ka", "le"), Pause(3)])
-    assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
-    assert events[-1]["reason"] == "pause"
+def test_what_is_stored_is_counted_measured_and_told_to_all() -> None:
+    session, reader = active(), EventReader("viewer")
+    session.readers.add(reader)
+    session.failures = 2
+    session.receive([Word(5, "ka"), Word(6, "le")], most=10, now=100.0)
+    session.receive([Pause(7)], most=10, now=101.0)
+    assert session.advance(Progress(6, 12), numbered(10, 12), now=103.0) == [3.0]
+    assert (session.progress, session.in_work, session.failures) == (Progress(6, 12), True, 0)
+    assert reader.wake.is_set()
+    assert session.advance(Progress(7, 12), [], now=103.5) == [2.5]
+    assert not session.in_work
 
 
-def test_k_changes_with_the_next_sentence() -> None:
-    session = begun(k=1)
-    events = apply(session, [*said("ka", "le"), SettingsChange(3, k=2), *said("mi.", "no", "pu", first=4)])
-    assert [event["k"] for event in events if event["type"] == "settings"] == [2]
-    assert [event["read"] for event in events if event["type"] == "write"] == [1, 2, 3, 5]
+def test_what_the_worker_lost_was_not_received() -> None:
+    session = active(in_work=True)
+    session.receive([Word(5, "ka")], most=10, now=100.0)
+    session.drop_task()
+    assert (session.task, session.received) == (None, 4)
+    assert session.advance(Progress(5, 10), numbered(10, 10), now=200.0) == []
 
 
-def test_a_change_of_direction_goes_on_counting() -> None:
-    session = begun()
-    events = apply(session, [*said("ka", "le"), SettingsChange(3, model="en-de"), *said("mi", "no", first=4)])
-    events += apply(session, [EndOfStream(6)])
-    assert [event["index"] for event in events if event["type"] == "source"] == [0, 1, 2, 3]
-    trace = parse_trace(
-        ['{"type":"stream","version":1}'] + [json.dumps(e) for e in events if e["type"] not in ("source", "settings")]
-    )
-    assert trace.source_words() == 4
-    assert [event["sentence"] for event in events if event["type"] == "sentence"] == [0, 1]
-    assert session.ended
+def test_newest_events_are_in_memory_and_older_ones_are_not() -> None:
+    session = active()
+    assert session.recent_after(8) is None, "event 9 is in the store alone"
+    session.advance(Progress(5, 9 + RECENT), numbered(10, 9 + RECENT), now=0.0)
+    assert session.recent_after(9) == numbered(10, 9 + RECENT)
+    assert session.recent_after(8) is None
+    assert session.recent_after(9 + RECENT) is None, "there is nothing new"
+    session.advance(Progress(6, 10 + RECENT), numbered(10 + RECENT, 10 + RECENT), now=0.0)
+    assert session.recent_after(9) is None
+    assert session.recent_after(10 + RECENT - 2) == numbered(9 + RECENT, 10 + RECENT)
 
 
-inputs = st.lists(
-    st.sampled_from([*WORDS, "ka.", "le,"]).map(lambda word: Word(0, word))
-    | st.just(Pause(0))
-    | st.integers(1, 5).map(lambda k: SettingsChange(0, k=k))
-    | st.sampled_from(["de-en", "en-de"]).map(lambda model: SettingsChange(0, model=model)),
-    max_size=12,
-)
+def test_news_from_another_server_take_over_also_where_some_are_gone() -> None:
+    session = active()
+    session.follow(10, numbered(10, 11), Progress(5, 11))
+    assert (session.progress, session.received) == (Progress(5, 11), 5)
+    assert session.recent_after(9) == numbered(10, 11)
+    session.follow(20, numbered(20, 21), Progress(8, 21, ended=True))
+    assert session.recent_after(10) is None
+    assert session.recent_after(19) == numbered(20, 21)
+    assert session.progress.ended
 
 
-@settings(max_examples=50)
-@given(inputs, st.data())
-def test_restored_anywhere_it_goes_on_with_the_same_events(items: list[Input], data: st.DataObject) -> None:
-    whole = Session.begin(chaotic_translators(), "de-en", 2, True)[0]
-    expected = [apply(whole, [item]) for item in [*items, EndOfStream(0)]]
-    session, events = Session.begin(chaotic_translators(), "de-en", 2, True)[0], []
-    for item in [*items, EndOfStream(0)]:
-        if data.draw(st.booleans()):
-            session = Session.restore(chaotic_translators(), session.state())
-        events.append(apply(session, [item]))
-    assert events == expected
-    assert session.state() == whole.state()
+def test_a_place_is_held_for_a_speaker_who_may_come_back() -> None:
+    session, reader = active(held_until=50.0), EventReader("speaker")
+    assert session.holds_place(49.0)
+    assert not session.holds_place(50.0)
+    session.begin_speaking(reader, turn=4)
+    session.readers.add(reader)
+    assert session.holds_place(1e9)
+    session.leave(reader, held_until=80.0)
+    assert (session.speaker, session.readers) == (None, set())
+    assert session.holds_place(79.0)
+    assert not session.is_idle(79.0)
+    assert session.is_idle(80.0)
+    session.advance(Progress(5, 10, ended=True), numbered(10, 10), now=0.0)
+    assert session.is_idle(0.0)
+
+
+def test_the_newest_speaker_has_the_word() -> None:
+    session, old, new = active(), EventReader("speaker"), EventReader("speaker")
+    session.begin_speaking(old, turn=4)
+    session.begin_speaking(new, turn=5)
+    assert old.refusal == Refusal("replaced", "the session goes on in another connection")
+    assert (session.speaker, session.turn, new.refusal) == (new, 5, None)
+    session.leave(old, held_until=99.0)
+    assert session.speaker is new
+
+
+def test_a_session_that_another_server_claimed_is_let_go() -> None:
+    session, speaker = active(held_until=50.0, in_work=True), EventReader("speaker")
+    session.begin_speaking(speaker, turn=4)
+    session.let_go(now=20.0)
+    assert (session.task, session.speaker) == (None, None)
+    assert speaker.refusal is not None
+    assert not session.holds_place(20.0)

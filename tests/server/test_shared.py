@@ -17,9 +17,9 @@ import redis
 
 from benchmarks.server_faults import check, collect, speech
 from tests.server.redises import RedisServer
-from tests.server.servers import FakeServer
+from tests.server.servers import FakeServer, cut_connection
 from tests.server.test_app import begin, events_until, open_socket, receive, send
-from turia.client import Follower, Speaker
+from turia.protocol.client import Follower, Speaker
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def test_a_session_moves_between_servers_and_a_viewer_elsewhere_sees_all_of_it(p
                     speaker.url = pair.second.url if speaker.url == pair.first.url else pair.first.url
                     while not speaker.connected:
                         await asyncio.sleep(0.02)
-                    speaker.drop()
+                    cut_connection(speaker)
                 await speaker.say(word)
                 await asyncio.sleep(0.01)
             await speaker.end()

@@ -9,12 +9,13 @@ from typing import Any, cast
 from starlette.websockets import WebSocket
 
 from tests.server.fakes import fake_translators
-from turia.server.hub import Hub
+from turia.protocol.messages import Pong
+from turia.server.captions import StreamChoice
 from turia.server.limits import Limits
-from turia.server.messages import Pong
 from turia.server.metrics import Metrics
+from turia.server.sessions import Hub
 from turia.server.socket import _Connection
-from turia.server.sqlite_store import SqliteStore
+from turia.server.stores.sqlite import SqliteStore
 
 PINGS = 1000
 
@@ -39,17 +40,17 @@ class Deaf:
 
 def test_pongs_do_not_pile_up_for_who_does_not_read_them(tmp_path: Path) -> None:
     async def ping() -> None:
-        limits = Limits(words_a_second=1e9, burst=1e9)
+        limits = Limits(words_per_second=1e9, burst=1e9)
         hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), limits, Metrics())
         await hub.start()
-        session, _ = await hub.create("owner", "de-en", 2, True)
-        live = await hub.find(session)
-        assert live is not None
-        follower, socket = await hub.join(live, "viewer"), Deaf()
-        connection = _Connection(cast(WebSocket, socket), hub, live, follower, 0)
+        session_id, _ = await hub.create("owner", StreamChoice("de-en", 2, punctuation=True))
+        session = await hub.find(session_id)
+        assert session is not None
+        reader, socket = await hub.join(session, "viewer"), Deaf()
+        connection = _Connection(cast(WebSocket, socket), hub, session, reader, 0)
         tasks = [asyncio.create_task(connection.read()), asyncio.create_task(connection.write())]
         await socket.all_read.wait()
-        assert list(follower.outbox) == [Pong()]
+        assert list(reader.outbox) == [Pong()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,43 +5,48 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.interop.cues import parse
+from tests.formats.cues import parse
+from turia.protocol.events import EVENTS, Event, SourceWord
+from turia.schema import JsonObject
+from turia.server.stores.base import StoreError
 from turia.server.transcript import Clock, transcript
+from turia.stream.trace import SentenceEnd, Write
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1" / "events.jsonl"
 
 
-def events(*ats: float | None) -> list[str]:
+def events(*ats: float | None) -> list[JsonObject]:
     """A sentence a word: each comes a second after the one before, and is written 100 ms later."""
-    made = []
+    made: list[Event] = []
     for index, at in enumerate(ats):
-        said = {} if at is None else {"at": at}
         ms = 5000.0 + 1000 * index
-        sentence = {"type": "sentence", "sentence": index, "source_words": 1, "target_words": 1, "reason": "segmenter"}
         made += [
-            {"type": "source", "word": "ja", "index": index, "ms": ms} | said,
-            {"type": "write", "word": "yes", "index": index, "read": 1, "sentence": index, "ms": ms + 100} | said,
-            sentence | {"ms": ms + 100},
+            SourceWord("ja", index, ms, at),
+            Write("yes", index, 1, index, "policy", ms + 100, at=at),
+            SentenceEnd(index, 1, 1, "segmenter", ms=ms + 100),
         ]
-    return [json.dumps(event) for event in made]
+    return [EVENTS.to_json(event) for event in made]
 
 
 def test_events_are_not_gathered_in_memory() -> None:
     """Each is dropped when the next is asked for."""
 
-    class Text(str):
+    class Stored(JsonObject):
         pass
 
-    alive: list[weakref.ref[Text]] = []
+    alive: list[weakref.ref[Stored]] = []
 
-    def one_by_one() -> Iterator[str]:
+    def one_by_one() -> Iterator[JsonObject]:
         for event in events(*[float(index) for index in range(50)]):
             assert sum(ref() is not None for ref in alive) <= 2
-            text = Text(event)
-            alive.append(weakref.ref(text))
-            yield text
-            del text
+            stored = Stored(event)
+            alive.append(weakref.ref(stored))
+            yield stored
+            del stored
 
     assert transcript(one_by_one(), "txt", "target", "speaker").split() == ["yes"] * 50
 
@@ -67,14 +72,26 @@ def test_cues_lie_where_the_clock_has_them(ats: list[float | None], clock: Clock
 def test_a_line_of_the_source_ends_where_its_sentence_does() -> None:
     """Which is found some words later."""
 
-    def sentence(number: int, words: int) -> dict[str, object]:
-        return {"type": "sentence", "sentence": number, "source_words": words, "target_words": 1, "reason": "segmenter"}
-
-    said = [
-        {"type": "source", "word": word, "index": index, "ms": 1000.0 * index}
+    said: list[Event] = [
+        SourceWord(word, index, 1000.0 * index)
         for index, word in enumerate(["Guten", "Tag.", "Wir", "reden", "heute.", "Danke", "sehr.", "Und"])
     ]
-    made = [*said[:4], sentence(0, 2), *said[4:7], sentence(1, 3), *said[7:], sentence(2, 2)]
-    text = transcript(map(json.dumps, made), "txt", "source")
-    assert text == "Guten Tag.\nWir reden heute.\nDanke sehr.\nUnd\n"
-    assert [cue.start for cue in parse(transcript(map(json.dumps, made), "srt", "source"))] == [0, 2000, 5000, 7000]
+    ends = [SentenceEnd(number, words, 1, "segmenter") for number, words in enumerate((2, 3, 2))]
+    made = [EVENTS.to_json(event) for event in (*said[:4], ends[0], *said[4:7], ends[1], *said[7:], ends[2])]
+    assert transcript(made, "txt", "source") == "Guten Tag.\nWir reden heute.\nDanke sehr.\nUnd\n"
+    assert [cue.start for cue in parse(transcript(made, "srt", "source"))] == [0, 2000, 5000, 7000]
+
+
+def test_a_session_of_release_0_1_has_its_transcript() -> None:
+    stored = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").splitlines()]
+    long, cut = "x" * 201, "x" * 39 + "a"
+    assert transcript(stored, "txt", "target") == f"ka le mi\nno pu {cut}\nka größe\n"
+    assert transcript(stored, "txt", "source") == f"ka le mi.\nno pu {long}\nka größe\n"
+
+
+def test_events_of_later_releases_are_passed_over_and_damaged_ones_are_not() -> None:
+    made = [{"type": "applause"}, *(event | {"later": 1} for event in events(None)), {"type": 7}]
+    assert transcript(made, "txt", "target") == "yes\n"
+    with pytest.raises(StoreError, match="damaged") as caught:
+        transcript([{"type": "source", "word": 7, "index": 0}], "txt", "source")
+    assert "7" not in str(caught.value)

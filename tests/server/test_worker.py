@@ -11,12 +11,14 @@ import pytest
 
 from tests.engine.fakes import Echo
 from tests.server.fakes import fake_translators
-from turia.engine.model import Steps
-from turia.server.messages import SettingsChange, Words
-from turia.server.session import Session, inputs_of
-from turia.server.sqlite_store import SqliteStore
-from turia.server.store import Advance, Saved, StoreError
-from turia.server.worker import INPUTS_A_ROUND, Done, Failed, Task, Worker
+from turia.engine.backend import Steps
+from turia.protocol.events import EVENTS
+from turia.protocol.messages import SettingsChange, Words
+from turia.server.captions import Captions, StreamChoice, inputs_of
+from turia.server.progress import Progress
+from turia.server.stores.base import SessionUpdate, StoredSession, StoreError
+from turia.server.stores.sqlite import SqliteStore
+from turia.server.worker import INPUTS_PER_ROUND, Done, Failed, Task, Worker
 from turia.stream.trace import Record
 
 Reports = queue.SimpleQueue[Done | Failed]
@@ -33,9 +35,10 @@ TRANSLATORS = fake_translators()
 
 
 def task(store: SqliteStore, name: str, model: str = "de-en") -> Task:
-    session, event = Session.begin(TRANSLATORS, model, 1, True)
-    store.create(Saved(name, "owner", "hash", 0.0, 0.0, 0, 1, False, session.state()), [event])
-    return Task(name, session, 0.0, 0, 1)
+    captions, event = Captions.begin(TRANSLATORS, StreamChoice(model, 1, punctuation=True))
+    stored = StoredSession(name, "owner", "hash", 0.0, 0.0, captions.progress, captions.state())
+    store.create(stored, [EVENTS.to_json(event)])
+    return Task(name, captions, 0.0)
 
 
 def all_reports(store: SqliteStore, work: Sequence[tuple[Task, Words | SettingsChange]]) -> list[Done | Failed]:
@@ -56,19 +59,19 @@ def test_sessions_share_batches_and_a_long_one_does_not_hold_up_a_short_one(stor
     backend.batches.clear()
     reports = all_reports(store, [(long, Words(1, ("ka",) * 20)), (short, Words(1, ("le",)))])
     assert 2 in backend.batches
-    assert [report.task.id for report in reports[:2]] == ["long", "short"]
-    inputs = [report.inputs for report in reports if isinstance(report, Done) and report.task is long]
-    assert inputs == list(range(INPUTS_A_ROUND, 21, INPUTS_A_ROUND))
-    saved = store.load("long")
-    assert saved is not None
-    assert (saved.inputs, saved.events) == (20, len(store.events("long", 0, 100)[1]))
+    assert [report.task.session_id for report in reports[:2]] == ["long", "short"]
+    inputs = [report.progress.inputs for report in reports if isinstance(report, Done) and report.task is long]
+    assert inputs == list(range(INPUTS_PER_ROUND, 21, INPUTS_PER_ROUND))
+    stored = store.load("long")
+    assert stored is not None
+    assert stored.progress == Progress(20, len(store.events("long", 0, 100)[1]))
 
 
 def test_a_session_that_changes_its_model_is_in_one_batch_of_a_round(store: SqliteStore) -> None:
     """It was in that of the new model too, with nothing to do; that ended the worker, and with it all captions."""
     turning, other = task(store, "turning"), task(store, "other", "en-de")
     reports = all_reports(store, [(turning, SettingsChange(1, model="en-de")), (other, Words(1, ("le",)))])
-    assert [(type(report), report.task.id) for report in reports] == [(Done, "turning"), (Done, "other")]
+    assert [(type(report), report.task.session_id) for report in reports] == [(Done, "turning"), (Done, "other")]
 
 
 def test_words_after_a_change_of_the_model_are_translated_by_the_new_one(store: SqliteStore) -> None:
@@ -79,7 +82,7 @@ def test_words_after_a_change_of_the_model_are_translated_by_the_new_one(store: 
     old.batches.clear()
     new.batches.clear()
     reports = all_reports(store, [(turning, SettingsChange(1, model="en-de")), (turning, Words(2, ("le", "mi")))])
-    assert [report.inputs for report in reports if isinstance(report, Done)] == [1, 3]
+    assert [report.progress.inputs for report in reports if isinstance(report, Done)] == [1, 3]
     assert old.batches == []
     assert new.batches != []
 
@@ -91,12 +94,12 @@ def test_a_session_that_fails_harms_no_other(store: SqliteStore, caplog: pytest.
         raise RuntimeError(f"cannot bear {word}")
         yield
 
-    bad.session.stream.push_steps = explode  # type: ignore[method-assign]
+    bad.captions.stream.push_steps = explode  # type: ignore[method-assign]
     reports = all_reports(store, [(bad, Words(1, ("geheim",))), (good, Words(1, ("le",))), (bad, Words(2, ("mi",)))])
-    assert [(type(report), report.task.id) for report in reports] == [(Failed, "bad"), (Done, "good")]
-    saved = store.load("bad")
-    assert saved is not None
-    assert (saved.inputs, saved.events) == (0, 1)
+    assert [(type(report), report.task.session_id) for report in reports] == [(Failed, "bad"), (Done, "good")]
+    stored = store.load("bad")
+    assert stored is not None
+    assert stored.progress == Progress(0, 1)
     assert "geheim" not in caplog.text
 
 
@@ -105,11 +108,11 @@ def test_a_store_that_fails_fails_the_batch_and_not_the_worker(store: SqliteStor
         def __init__(self) -> None:
             self.full = True
 
-        def advance(self, advances: Sequence[Advance]) -> list[bool]:
+        def advance(self, updates: Sequence[SessionUpdate]) -> list[bool]:
             if self.full:
                 self.full = False
                 raise OSError("no space left on device")
-            return store.advance(advances)
+            return store.advance(updates)
 
     first, second = task(store, "first"), task(store, "second")
     reports: Reports = queue.SimpleQueue()
@@ -130,7 +133,7 @@ def test_without_a_store_sessions_are_let_go_and_can_come_back(store: SqliteStor
         def __init__(self) -> None:
             """Nothing is opened."""
 
-        def advance(self, advances: Sequence[Advance]) -> list[bool]:
+        def advance(self, updates: Sequence[SessionUpdate]) -> list[bool]:
             raise StoreError("no answer")
 
     mine = task(store, "mine")
@@ -146,9 +149,9 @@ def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -
     mine = task(store, "mine")
     claimed = store.claim("mine", store.next_turn("mine"))
     assert claimed is not None
-    begun, _ = Session.begin(TRANSLATORS, "de-en", 1, True)
-    theirs = replace(mine, session=begun, token=claimed.token, waiting=[])
+    captions, _ = Captions.begin(TRANSLATORS, mine.captions.choice)
+    theirs = replace(mine, captions=captions, token=claimed.token, waiting=[])
     assert isinstance(all_reports(store, [(theirs, Words(1, ("ka",)))])[0], Done)
     assert all_reports(store, [(mine, Words(1, ("le",)))]) == [Failed(mine, "moved")]
     _, events = store.events("mine", 1, 10)
-    assert ['"word":"ka"' in event for event in events] == [True, True]
+    assert [(event["type"], event["word"]) for event in events] == [("source", "ka"), ("write", "ka")]

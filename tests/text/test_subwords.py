@@ -102,6 +102,29 @@ def test_a_vocabulary_without_room_for_letters_is_refused() -> None:
         train_subwords(COUNTS, 20)
 
 
+def test_digits_are_pieces_of_their_own() -> None:
+    numbers = {f"{year}": 50 for year in range(1950, 2030)} | {
+        "160.000": 40,
+        "3,5%": 40,
+        "10:30": 40,
+        "2x": 9,
+        "F16": 9,
+    }
+    joined, split = (train_subwords(COUNTS | numbers, 420, split_digits=value) for value in (False, True))
+
+    def with_digits(subwords: Subwords) -> set[str]:
+        text = (piece.removesuffix(WORD_END) for piece in subwords.pieces if not piece.startswith("<0x"))
+        return {piece for piece in text if any(letter.isdigit() for letter in piece)}
+
+    assert any(len(piece) > 1 for piece in with_digits(joined))
+    assert with_digits(split) == set("0123456789")
+    for word in (*numbers, "1987654321", "7"):
+        pieces = [split.pieces[piece].removesuffix(WORD_END) for piece in split.encode_word(word)]
+        assert [piece for piece in pieces if piece.isdigit()] == [letter for letter in word if letter.isdigit()]
+        assert split.decode_words(split.encode_word(word)) == [word]
+        assert split.ends_word[split.encode_word(word)[-1]]
+
+
 def test_joiner_gives_each_word_when_it_is_complete(subwords: Subwords) -> None:
     joiner = WordJoiner(subwords)
     words = ["the", "日本", "carhouse"]

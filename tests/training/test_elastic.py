@@ -16,34 +16,48 @@ import torch
 
 from tests.server.servers import free_port
 from tests.training.toy import toy_recipe
-from turia.config import Recipe
+from turia.config import Positions, Recipe
 from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
 STEPS = 8
+MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0}
 
 
-def recipe(folder: Path, accumulate: int) -> Recipe:
-    made = toy_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0)
+def recipe(folder: Path, accumulate: int, kind: str) -> Recipe:
+    """`kind`: the first release's way of learning, or Muon with rotary positions and random paths."""
+    more = MUON if kind == "muon" else {}
+    made = toy_recipe(folder, steps=STEPS, warmup_steps=2, accumulate=accumulate, dropout=0.1, clip=1.0, **more)
+    positions: Positions = "rotary" if kind == "muon" else "sinusoidal"
     return replace(
         made,
-        model=replace(made.model, width=None, feed_forward=None),
+        model=replace(made.model, width=None, feed_forward=None, positions=positions),
         validation=replace(made.validation, steps=4, bleu_sentences=0),
     )
 
 
 RANK = """
 import os, signal, sys
+from hashlib import sha256
 from pathlib import Path
 from tests.training.test_elastic import recipe
 from turia.training import loop
 from turia.training.loop import Trainer, train
 
 loop.draw_curves = lambda log, path: None
-folder = Path(sys.argv[1])
+folder, kind = Path(sys.argv[1]), sys.argv[2]
 life = os.environ["TORCHELASTIC_RESTART_COUNT"]
-step = Trainer._step
+step, go = Trainer._step, Trainer.go
+
+def go_and_tell(trainer):
+    # What this rank has at the end, to the bit.
+    go(trainer)
+    known = {**dict(trainer.model.named_parameters()), **trainer.optimizer.state()}
+    bits = b"".join(known[name].detach().numpy().tobytes() for name in sorted(known))
+    (folder / f"known-{os.environ['RANK']}").write_text(f"{len(known)} {sha256(bits).hexdigest()}")
+
+Trainer.go = go_and_tell
 
 def die_in_the_sixth_step(trainer):
     # The checkpoint of step 4 is complete (all ranks waited for it), and rank 0 waits for us in this step.
@@ -53,17 +67,18 @@ def die_in_the_sixth_step(trainer):
 
 if os.environ["RANK"] == "1" and life == "0":
     Trainer._step = die_in_the_sixth_step
-train(recipe(folder, accumulate=1), lambda _: None)
+train(recipe(folder, 1, kind), lambda _: None)
 (folder / f"ended-{os.environ['RANK']}").write_text(life)
 """
 
 
-def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["adam", "muon"])
+def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_else(tmp_path: Path, kind: str) -> None:
     """Two agents on this machine, as two machines with a shared folder have them; against one process, undisturbed."""
     script, alone, pair = tmp_path / "rank.py", tmp_path / "alone", tmp_path / "pair"
     script.write_text(RANK)
-    train(recipe(alone, accumulate=2), lambda _: None)
-    recipe(pair, accumulate=1)  # its corpus is there before the ranks look for it
+    train(recipe(alone, 2, kind), lambda _: None)
+    recipe(pair, 1, kind)  # its corpus is there before the ranks look for it
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", "--max-restarts=3"]
     command += ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=test", str(script)]
@@ -74,7 +89,7 @@ def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_els
     agents = []
     for path in errors:
         with path.open("w") as file:
-            agents.append(subprocess.Popen([*command, str(pair)], cwd=root, env=environment, stderr=file))
+            agents.append(subprocess.Popen([*command, str(pair), kind], cwd=root, env=environment, stderr=file))
     try:
         for agent in agents:
             agent.wait(timeout=900)
@@ -84,6 +99,8 @@ def test_a_killed_rank_costs_the_steps_since_the_last_checkpoint_and_nothing_els
     told = "\n".join(path.read_text() for path in errors)
     assert [agent.returncode for agent in agents] == [0, 0], told
     assert int((pair / "ended-1").read_text()) >= 1, "rank 1 was not killed, or not begun again"
+    first, second = ((pair / f"known-{rank}").read_text() for rank in (0, 1))
+    assert first == second, "the ranks have learned different things"
     runs = [RunFolder(folder / "run") for folder in (alone, pair)]
     assert [run.steps()[-1] for run in runs] == [STEPS, STEPS]
     curves = [[entry["dev_loss"] for entry in run.read_log() if "dev_loss" in entry] for run in runs]

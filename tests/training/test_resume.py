@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,11 @@ from turia.training.loop import train
 from turia.training.run import RunFolder
 
 STEPS = 18
+MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0, "weight_decay": 0.01}
 
 
-def short(folder: Path) -> Recipe:
+def short(folder: Path, kind: str = "adam") -> Recipe:
+    """`kind`: the first release's way of learning, or Muon with rotary positions and random paths."""
     # Dropout on, batches growing, windows joining late: all that could depend on state does.
     recipe = toy_recipe(
         folder,
@@ -39,10 +43,13 @@ def short(folder: Path) -> Recipe:
         clip=1.0,
         save_steps=5,
         keep=3,
+        **(MUON if kind == "muon" else {}),
     )
     return replace(
         recipe,
-        model=replace(recipe.model, width=None, feed_forward=None),
+        model=replace(
+            recipe.model, width=None, feed_forward=None, positions="rotary" if kind == "muon" else "sinusoidal"
+        ),
         validation=replace(recipe.validation, steps=10, bleu_sentences=2, bleu_k=(4,)),
     )
 
@@ -65,10 +72,10 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
     return weights_at(run, STEPS)
 
 
-def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor], apart: float = 1e-6) -> None:
     assert one.keys() == other.keys()
     for name, tensor in one.items():
-        torch.testing.assert_close(tensor, other[name], atol=1e-6, rtol=0)
+        torch.testing.assert_close(tensor, other[name], atol=apart, rtol=0)
 
 
 KILLED = """
@@ -76,18 +83,17 @@ import os, signal, sys
 from tests.training.test_resume import short
 from pathlib import Path
 import turia.training.loop as loop
-recipe, stop, moment = short(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+recipe, stop, moment = short(Path(sys.argv[1]), sys.argv[4]), int(sys.argv[2]), sys.argv[3]
 loop.draw_curves = lambda log, path: None
 if moment == "saving":
     # Die in the middle of writing a checkpoint: its folder exists, incomplete.
-    import turia.model.checkpoint as checkpoint
-    write = checkpoint.write_durably
+    write = Path.write_bytes
     def dying(path, content):
         if f"{stop:08d}" in str(path) and path.name.startswith("optimizer"):
-            path.write_bytes(content[: len(content) // 2])
+            write(path, content[: len(content) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
-        write(path, content)
-    checkpoint.write_durably = dying
+        return write(path, content)
+    Path.write_bytes = dying
 else:
     step = loop.Trainer._step
     def dying_step(self):
@@ -101,20 +107,30 @@ loop.train(recipe, print)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(short(tmp_path_factory.mktemp("undisturbed")), lambda _: None)
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A run of each kind that nothing stops."""
+    return cache(lambda kind: train(short(tmp_path_factory.mktemp(kind), kind), lambda _: None))
 
 
-@pytest.mark.parametrize(("stop", "moment"), [(3, "stepping"), (13, "stepping"), (15, "saving")])
-def test_killed_and_resumed_ends_the_same(tmp_path: Path, undisturbed: Path, stop: int, moment: str) -> None:
-    recipe = short(tmp_path)
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(stop), moment]
+@pytest.mark.parametrize(
+    ("stop", "moment", "kind"),
+    [(3, "stepping", "adam"), (13, "stepping", "adam"), (15, "saving", "adam"), (13, "stepping", "muon")],
+)
+def test_killed_and_resumed_ends_the_same(
+    tmp_path: Path, undisturbed: Callable[[str], Path], stop: int, moment: str, kind: str
+) -> None:
+    recipe = short(tmp_path, kind)
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(stop), moment, kind]
     killed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     saved = RunFolder(tmp_path / "run").steps()
+    assert len(list(RunFolder(tmp_path / "run").checkpoints.glob("*.partial"))) == (moment == "saving")
     assert (saved[-1] if saved else 0) == 5 * ((stop - 1) // 5 if moment == "saving" else stop // 5)
     train(recipe, lambda _: None)
-    assert_same(weights(tmp_path / "run"), weights(undisturbed))
+    assert not list(RunFolder(tmp_path / "run").checkpoints.glob("*.partial")), "what was left is removed"
+    assert_same(weights(tmp_path / "run"), weights(undisturbed(kind)), apart=0)
+    files = [RunFolder(run).newest() / "optimizer.safetensors" for run in (tmp_path / "run", undisturbed(kind))]
+    assert_same(load_tensors(files[0]), load_tensors(files[1]), apart=0)
     steps = [entry["step"] for entry in RunFolder(tmp_path / "run").read_log()]
     assert steps == sorted(steps), "the log of the steps that were lost is dropped"
 
@@ -215,11 +231,46 @@ def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
         train(wild, lambda _: None)
 
 
-def test_another_model_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "complaint"),
+    [
+        (
+            "model",
+            {"width": 32},
+            r"run was trained with another model \(model.width = None, the recipe has 32\); choose",
+        ),
+        (
+            "model",
+            {"positions": "rotary"},
+            r"model.positions = 'sinusoidal', the recipe has 'rotary'\); choose another run",
+        ),
+        (
+            "training",
+            {"optimizer": "muon"},
+            r"step-00000001 was trained with training.optimizer = 'adam', the recipe has 'muon'; set it back, or",
+        ),
+    ],
+)
+def test_another_model_or_optimizer_in_the_same_folder_is_refused_and_nothing_is_lost(
+    tmp_path: Path, part: str, change: dict[str, object], complaint: str
+) -> None:
     recipe = quick(tmp_path, steps=1)
     train(recipe, lambda _: None)
-    with pytest.raises(ConfigError, match="another model"):
-        train(replace(recipe, model=replace(recipe.model, width=32)), lambda _: None)
+    before = contents(recipe.run)
+    other = replace(recipe, **{part: replace(getattr(recipe, part), **change)})
+    for _ in range(2):  # the first attempt must not make the second one pass
+        with pytest.raises(ConfigError, match=complaint):
+            train(replace(other, training=replace(other.training, steps=2)), lambda _: None)
+    assert contents(recipe.run) == before
+    train(quick(tmp_path, steps=2), lambda _: None)
+    assert RunFolder(recipe.run).steps()[-1] == 2
+    train(replace(other, training=replace(other.training, steps=1)), lambda _: None, fresh=True)
+    with pytest.raises(ConfigError, match="was trained with"):  # and back again
+        train(recipe, lambda _: None)
 
 
 def test_data_prepared_anew_with_other_subwords_is_refused(tmp_path: Path) -> None:
@@ -356,8 +407,34 @@ def test_a_start_that_cannot_be_costs_no_checkpoint(tmp_path: Path) -> None:
     assert_same(weights_at(recipe.run, 1), kept)
 
 
-def test_checkpoints_are_pruned_but_for_the_best(undisturbed: Path) -> None:
-    run = RunFolder(undisturbed)
+NEW_SINCE_0_1 = {
+    "model": ["positions"],
+    "subwords": ["split_digits"],
+    "training": ["optimizer", "muon_rate", "muon_momentum", "paths", "any_share", "skip_unlikely"],
+}
+
+
+def test_a_run_of_release_0_1_goes_on(tmp_path: Path, undisturbed: Callable[[str], Path]) -> None:
+    """Its files do not have the words of today, and its checkpoints are Adam's."""
+    shutil.copytree(undisturbed("adam"), tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
+    for step in run.steps()[1:]:
+        shutil.rmtree(run.checkpoint(step))
+    noted = json.loads((run.path / "recipe.json").read_text())
+    for part, keys in NEW_SINCE_0_1.items():
+        for key in keys:
+            del noted[part][key]
+    (run.path / "recipe.json").write_text(json.dumps(noted))
+    for folder in map(run.checkpoint, run.steps()):
+        shape = json.loads((folder / "model.json").read_text())
+        del shape["positions"]
+        (folder / "model.json").write_text(json.dumps(shape))
+    train(short(tmp_path), lambda _: None)
+    assert_same(weights(run.path), weights(undisturbed("adam")), apart=0)
+
+
+def test_checkpoints_are_pruned_but_for_the_best(undisturbed: Callable[[str], Path]) -> None:
+    run = RunFolder(undisturbed("adam"))
     best = run.best()
     assert best is not None
     assert run.steps() == sorted({10, 15, 18, int(best.name.removeprefix("step-"))})

@@ -11,8 +11,8 @@ import pytest
 from tests.training.toy import unprepared_recipe
 from turia.config import Corpus
 from turia.errors import ConfigError, ResourceError
-from turia.training.run import Progress, RunFolder
-from turia.typed import to_dict
+from turia.schema import to_dict
+from turia.training.run import RunFolder, TrainingProgress
 
 
 def folder_with(path: Path, *steps: int) -> RunFolder:
@@ -50,8 +50,8 @@ def test_a_log_that_was_cut_off_is_mended(tmp_path: Path) -> None:
 
 
 def test_progress_of_an_older_checkpoint_can_be_read() -> None:
-    known = {key: value for key, value in Progress(step=7, best=2.0).to_json().items() if key != "measured"}
-    assert Progress.from_json(json.loads(json.dumps(known))) == Progress(step=7, best=2.0)
+    known = {key: value for key, value in TrainingProgress(step=7, best=2.0).to_json().items() if key != "measured"}
+    assert TrainingProgress.from_json(json.loads(json.dumps(known))) == TrainingProgress(step=7, best=2.0)
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from turia.training.shifts import draw_shifts
 def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Batch, Batch]:
     """Single sentences, and windows of several."""
     data = open_data(toy_recipe(tmp_path_factory.mktemp("toy")))
-    single, windows = (next(iter(in_order(data.dev, kind, 4000))) for kind in (False, True))
+    (dev,) = data.dev.values()
+    single, windows = (next(iter(in_order(dev, kind, 4000))) for kind in (False, True))
     return single, windows
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.training.test_resume import assert_same, short, weights
 from tests.training.toy import TINY
 from turia.cli import main
 from turia.errors import Stopped
-from turia.stopping import SIGNALS, StopRequests
 from turia.training.loop import Trainer, train
 from turia.training.run import RunFolder
 from turia.training.validation import validate
@@ -102,44 +100,3 @@ def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.Monke
     train(recipe, lambda _: None)
     # What was left is looked at first thing.
     assert [entry["step"] for entry in run.read_log() if "dev_loss" in entry] == [11, 18]
-
-
-def test_the_second_signal_is_the_old_one() -> None:
-    stop, before = StopRequests(), signal.getsignal(signal.SIGINT)
-    with stop.noted():
-        signal.raise_signal(signal.SIGINT)
-        assert stop.number == signal.SIGINT
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_signal_may_come_while_handlers_are_put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is noted, and the next one is the old one, as ever."""
-    install = signal.signal
-
-    def interrupted(number: signal.Signals, handler: Any) -> Any:
-        before = install(number, handler)
-        monkeypatch.undo()
-        signal.raise_signal(number)
-        return before
-
-    stop, before = StopRequests(), [signal.getsignal(number) for number in SIGNALS]
-    monkeypatch.setattr(signal, "signal", interrupted)
-    with stop.noted():
-        assert stop.number == SIGNALS[0]
-        assert [signal.getsignal(number) for number in SIGNALS] == before
-
-
-def test_a_thread_trains_too() -> None:
-    """Only the main thread may have handlers; others train without."""
-    entered = []
-
-    def work() -> None:
-        with StopRequests().noted():
-            entered.append(True)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert entered == [True]

@@ -10,12 +10,12 @@ import pytest
 from tests.training.toy import TINY, toy_recipe
 from turia.config import Recipe
 from turia.corpus.shards import load_subwords
-from turia.engine.translator import Translator
+from turia.export.run import export_run
 from turia.model.checkpoint import load_model
-from turia.runtime.tensors import Precision
-from turia.training.export import export_run
+from turia.runtime.shape import Precision
+from turia.runtime.translator import Translator
 from turia.training.loop import train
-from turia.training.multik import Policy
+from turia.training.paths import MaskSettings
 from turia.training.run import RunFolder
 from turia.training.validation import engine_model, translate
 
@@ -35,7 +35,7 @@ def dev(side: str) -> list[list[str]]:
 
 def test_the_toy_language_is_learned(trained: tuple[Recipe, RunFolder]) -> None:
     recipe, run = trained
-    policy = Policy(recipe.model.encoder, recipe.model.anchor, gamma=1.0)
+    policy = MaskSettings(recipe.model.encoder, recipe.model.anchor, gamma=1.0)
     model = engine_model(load_model(run.newest()), load_subwords(run.path), policy, history=0)
     found = translate(model, dev("source"), k=3, history=0)
     wrong = sum(one != other for one, other in zip(found, dev("target"), strict=True))

@@ -87,6 +87,28 @@ def test_a_run_starts_from_an_exported_model_and_knows_its_corpora(tmp_path: Pat
         train(more, lambda _: None, fresh=True)
 
 
+@pytest.mark.parametrize(("key", "value", "before"), [("positions", "rotary", "'sinusoidal'"), ("heads", 2, "4")])
+@pytest.mark.parametrize("exported", [False, True])
+def test_weights_that_would_mean_something_else_are_refused(
+    tmp_path: Path, key: str, value: object, before: str, exported: bool
+) -> None:
+    there = quick(tmp_path, steps=1)
+    start = train(there, lambda _: None)
+    if exported:
+        assert main(["export", str(start), str(tmp_path / "model")]) == 0
+        start = tmp_path / "model"
+    other = replace(
+        there,
+        run=tmp_path / "other",
+        model=replace(there.model, **{key: value}),  # type: ignore[arg-type]
+        training=replace(there.training, start_from=start),
+    )
+    with pytest.raises(
+        ConfigError, match=rf"{start} has model.{key} = {before}, the recipe has {value!r}; its weights"
+    ):
+        train(other, lambda _: None)
+
+
 def _turned(corpus: Corpus) -> Corpus:
     return replace(corpus, source=corpus.target, target=corpus.source)
 

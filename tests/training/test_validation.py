@@ -14,14 +14,14 @@ from tests.training.toy import toy_recipe
 from turia.config import Recipe
 from turia.corpus.batches import assemble
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
-from turia.model.presets import shape_of
 from turia.model.transformer import Transformer
+from turia.runtime.shape import shape_of
 from turia.training.data import PreparedData, open_data
-from turia.training.multik import Policy, batch_limits
+from turia.training.paths import MaskSettings, batch_limits
 from turia.training.validation import documents, loss_with_history_and_alone, validate
 
 K = 3
-Toy = tuple[Recipe, PreparedData, Transformer, Policy]
+Toy = tuple[Recipe, PreparedData, Transformer, MaskSettings]
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Toy:
     torch.manual_seed(3)
     source, target = data.subwords
     model = Transformer(shape_of(recipe.model, len(source), len(target), True)).eval()
-    return recipe, data, model, Policy(recipe.model.encoder, recipe.model.anchor, data.train.meta.gamma)
+    return recipe, data, model, MaskSettings(recipe.model.encoder, recipe.model.anchor, data.train.meta.gamma)
 
 
 @torch.no_grad()
-def label_losses(model: Transformer, dev: Shards, sample: int, policy: Policy) -> torch.Tensor:
+def label_losses(model: Transformer, dev: Shards, sample: int, policy: MaskSettings) -> torch.Tensor:
     """[T] of one sample, by itself."""
     batch = assemble(dev, np.array([sample]))
     reach, limit = batch_limits(batch, K, policy)
@@ -46,7 +46,7 @@ def label_losses(model: Transformer, dev: Shards, sample: int, policy: Policy) -
 
 def test_with_history_and_alone_are_of_the_same_sentences(toy: Toy) -> None:
     _, data, model, policy = toy
-    dev = data.dev
+    (dev,) = data.dev.values()
     single = {int(first): i for i, (first, _, flags) in enumerate(dev.samples) if not flags & WINDOW}
     behind, alone = [], []
     for i, (first, count, flags) in enumerate(dev.samples.tolist()):
@@ -64,16 +64,17 @@ def test_a_validation_names_them(toy: Toy) -> None:
     recipe, data, model, policy = toy
     validation = replace(recipe.validation, k=(1, K), batches=2, bleu_sentences=0)
     figures = validate(model, data.dev, data.subwords, policy, recipe.windows.history, validation)
-    names = ["dev_loss_k1", "dev_loss_k3", "dev_loss", "dev_loss_last_k3", "dev_loss_single_k3"]
+    names = ["dev_loss", "dev_loss_k1", "dev_loss_k3", "dev_loss_last_k3", "dev_loss_single_k3"]
     assert list(figures) == names
-    pair = loss_with_history_and_alone(model, data.dev, policy, K, batches=2)
+    (dev,) = data.dev.values()
+    pair = loss_with_history_and_alone(model, dev, policy, K, batches=2)
     assert (figures["dev_loss_last_k3"], figures["dev_loss_single_k3"]) == pytest.approx(pair)
 
 
 @pytest.mark.parametrize("lost", [OPENS, CLOSES])
 def test_documents_part_where_one_opens_or_one_closes(toy: Toy, lost: int) -> None:
     """The first or the last pair of a document may have been dropped."""
-    dev = copy(toy[1].dev)
+    dev = copy(next(iter(toy[1].dev.values())))
     whole = [len(document) for document in documents(dev, 10**6)]
     assert len(whole) > 1
     dev.samples = dev.samples & np.array([-1, -1, ~lost], dtype=np.int32)

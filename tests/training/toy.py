@@ -10,7 +10,7 @@ from pathlib import Path
 
 from turia.config import Recipe
 from turia.corpus.prepare import prepare
-from turia.typed import load_toml
+from turia.schema import load_toml
 
 TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
 

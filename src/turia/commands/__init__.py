@@ -1,1 +1,1 @@
-"""The commands of `turia`: each reads its options and calls one function of a room."""
+"""The commands of `turia`: their options, and what each does."""

@@ -1,4 +1,7 @@
-"""Which extra of Turia a package belongs to, for commands that need one."""
+"""The extras of Turia, for commands that need one: which packages each has, and how to install it.
+
+docs/install.md is the same table for people; pyproject.toml is what pip reads. A test compares the three.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,24 @@ from importlib.util import find_spec
 
 from turia.errors import InputError
 
-# Packages of the extras, by what is imported.
-EXTRAS = {"train": ("onnx", "onnxscript", "py3langid", "safetensors", "torch"), "redis": ("redis",), "ray": ("ray",)}
+# The packages that each extra adds to the plain install, by what is imported.
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "train": ("onnx", "py3langid", "safetensors", "torch"),
+    "redis": ("redis",),
+    "ray": ("ray",),
+}
 
 
-def needs(extra: str) -> None:
-    """Refuses to go on without the package that the extra is named after."""
-    if find_spec(extra) is None:
-        raise InputError(_install(extra))
+def has(extra: str) -> bool:
+    """Whether the packages of an extra are installed."""
+    return all(map(find_spec, EXTRAS[extra]))
+
+
+def needs(extra: str, what: str = "this") -> None:
+    """Refuses to go on without an extra. `what` says what it is needed for."""
+    if not has(extra):
+        raise InputError(_install(extra, what))
 
 
 def missing_extra(error: Exception) -> str | None:
@@ -24,5 +37,5 @@ def missing_extra(error: Exception) -> str | None:
     return next((_install(extra) for extra, packages in EXTRAS.items() if package in packages), None)
 
 
-def _install(extra: str) -> str:
-    return f"this needs the {extra} extra of Turia; install it: pip install 'turia[{extra}]'"
+def _install(extra: str, what: str = "this") -> str:
+    return f"{what} needs the {extra} extra of Turia; install it: pip install 'turia[{extra}]'"

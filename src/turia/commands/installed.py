@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from turia.commands.extras import has, needs
 from turia.commands.options import typed
 from turia.config import Preset
 from turia.errors import InputError
 
 if TYPE_CHECKING:
-    from turia.engine.model import Backend
+    from turia.engine.backend import Backend
 
 
 def bench(
     context: typer.Context,
     model: Annotated[
-        str | None, typer.Argument(metavar="MODEL", help="A model's name or folder; without it, a preset.")
+        str | None, typer.Argument(metavar="MODEL", help="A model's name or folder; by default a preset.")
     ] = None,
     preset: Annotated[Preset, typer.Option(help="Size of a model with random weights.")] = "small",
-    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Of the random weights.")] = "int8",
-    k: Annotated[int, typer.Option(min=1, help="Words of lead.")] = 4,
+    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the random weights.")] = "int8",
+    k: Annotated[int, typer.Option(min=1, help="Words to wait in each sentence.")] = 4,
     history: Annotated[int, typer.Option(min=0, help="Words of history.")] = 60,
     naive: Annotated[bool, typer.Option(help="Measure the naive reference too, where torch is installed.")] = True,
     own_growth: Annotated[
@@ -36,24 +36,24 @@ def bench(
 ) -> None:
     """Measure time per word, memory, and many streams at once.
 
-    Time is told by component and as the stream grows, beside a naive reference where torch is installed.
+    Reports time by component and as the stream grows; where torch is installed, also that of a naive reference.
     """
     from rich.console import Console
 
-    from turia.console import Display
-    from turia.engine.translator import Translator, find_model
-    from turia.interop.bench import QUICK, Amounts
-    from turia.interop.bench import bench as run
+    from turia.experiments.bench import QUICK, Amounts
+    from turia.experiments.bench import bench as run
+    from turia.runtime.translator import Translator, find_model
+    from turia.system.console import Display
 
-    trains = all(map(find_spec, ("onnx", "torch")))
+    trains = has("train")
     if model is not None and (needless := typed(context, "preset", "precision")):
         raise InputError(f"{model} is measured as it is; --{needless[0]} is for random weights")
-    if model is None and not trains:
-        raise InputError("random weights need the train extra (pip install 'turia[train]'); give a model instead")
+    if model is None:
+        needs("train", "`turia bench` without a MODEL")
     with Display("bench") as display, ExitStack() as stack:
 
         def random_folder(size: Preset) -> Path:
-            from turia.runtime.random_model import random_folder
+            from turia.export.random_model import random_folder
 
             return stack.enter_context(random_folder(size, precision))
 
@@ -62,8 +62,8 @@ def bench(
         grown = (name, folder) if own_growth or not trains else ("tiny, random weights", random_folder("tiny"))
 
         def naive_backend() -> Backend:
+            from turia.model.naive import naive_backend
             from turia.runtime.folder import load_folder
-            from turia.training.naive import naive_backend
 
             return naive_backend(load_folder(folder).config.shape)
 
@@ -87,14 +87,14 @@ def bench(
 
 def models(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL", help="Names or folders; without any, what is installed.")
+        list[str] | None, typer.Argument(metavar="MODEL", help="Names or folders; by default all installed models.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
-    """List models and how good they are. Language pair, size, training data, scores."""
+    """List models. Shows their languages, size, training data and scores."""
     from rich.console import Console
 
-    from turia.interop.installed import card_lines, installed, table
+    from turia.commands.models import card_lines, installed, table
 
     found = installed(names or [])
     if as_json:

@@ -14,9 +14,13 @@ from turia.errors import InputError, Stopped
 
 Feed = Annotated[
     Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
-    typer.Option("--input-format", help="What is read: words, or what a recogniser prints."),
+    typer.Option("--input-format", help="Format of the input: plain words, or the output of a speech recogniser."),
 ]
 History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]
+Policy = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:KEY=VALUE,...]", help="When words are written: wait-k:k=4, hold-n:n=3, whole, ..."),
+]
 Beam = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
@@ -24,59 +28,63 @@ Beam = Annotated[
 
 
 def translate(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
     model: Annotated[str, typer.Option(help="A model's name or folder.")] = "de-en",
-    k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
+    policy: Policy = None,
+    k: Annotated[int | None, typer.Option(min=1, help="Words to wait; short for --policy wait-k:k=K.")] = None,
     gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
-    window: Annotated[int, typer.Option(min=0, help="Words that the segmenter looks ahead.")] = 2,
+    window: Annotated[int, typer.Option(min=0, help="Future words that the segmenter sees.")] = 2,
     history: History = None,
     feed: Feed = "words",
     output: Annotated[
-        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="What is printed.")
+        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="Format of the output.")
     ] = "text",
-    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Record what was written when.")] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
     beam: Beam = None,
     rounding: Annotated[
-        Literal["floor", "ceil"], typer.Option(help="Of the policy; the authors' code has ceil.")
-    ] = "floor",
+        Literal["floor", "ceil"] | None, typer.Option(help="Of wait-k: floor, or ceil as in the authors' code.")
+    ] = None,
     encoding: Annotated[
-        Literal["incremental", "full"], typer.Option(help="Keep encoder states, or encode anew.")
+        Literal["incremental", "full"], typer.Option(help="Keep encoder states, or encode again at each word.")
     ] = "incremental",
     punctuation: Annotated[
-        bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
+        bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
     ] = False,
+    max_lag: Annotated[
+        int | None, typer.Option(min=1, help="Words behind the speaker after which a word is written in any case.")
+    ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
 ) -> None:
-    """Translate a stream of words. Each comes the moment it is decided."""
-    from turia.engine.translator import Translator
-    from turia.interop.translate import run
+    """Translate a stream of words. Each translated word is printed as soon as it is decided."""
+    from turia.commands.translate import run
     from turia.runtime.session import CPU, GPU
+    from turia.runtime.translator import Translator
 
     stream = Translator.load(model, providers=GPU if gpu else CPU).stream(
-        k=k, gamma=gamma, window=window, history=history, rounding=rounding, encoding=encoding, beam=beam,
-        punctuation=punctuation,
+        policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
+        beam=beam, max_lag=max_lag, punctuation=punctuation,
     )  # fmt: skip
     if signal := run(stream, file, feed, output, trace):
         raise Stopped(signal)
 
 
 def send(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
-    server: Annotated[str, typer.Option(metavar="URL", help="A running `turia serve`.")] = "http://127.0.0.1:8000",
-    model: Annotated[str | None, typer.Option(help="A direction of the server; by default its first.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Words of lead: smaller is sooner, larger is better.")] = 4,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
+    server: Annotated[str, typer.Option(metavar="URL", help="Address of a running server.")] = "http://127.0.0.1:8000",
+    model: Annotated[str | None, typer.Option(help="Direction to use; by default the first of the server.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="Words to wait: smaller is sooner, larger is better.")] = 4,
     feed: Feed = "words",
     punctuation: Annotated[
-        bool, typer.Option("--punctuation", help="Trust the input's punctuation for sentence ends.")
+        bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
     ] = False,
-    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The server's API key: its first line.")] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the server's API key.")] = None,
 ) -> None:
-    """Speak in a session of a server. The page of those who watch is printed first."""
+    """Send words to a running server. Prints the address of the audience's page, then the translation."""
     import asyncio
 
-    from turia.client import Speaker
-    from turia.interop.send import send as run
-    from turia.interop.translate import words_of
+    from turia.commands.send import send as run
+    from turia.commands.translate import words_of
+    from turia.protocol.client import Speaker
     from turia.server.serve import read_keys
 
     if not server.startswith(("http://", "https://")):
@@ -93,34 +101,35 @@ def send(
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address; others than loopback need --key-file.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address; one that others can reach needs --key-file.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     model: Annotated[
-        list[str] | None, typer.Option(help="A model's name or folder, repeated for several; by default all installed.")
+        list[str] | None,
+        typer.Option(help="A model's name or folder; may be repeated. By default all installed models."),
     ] = None,
-    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="API keys, one a line.")] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys, one a line.")] = None,
     origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in: https://a.org.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where sessions are kept.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the sessions.")] = None,
     streams: Annotated[
-        int | None, typer.Option(min=1, help="Streams at once, past which new ones are refused; by default measured.")
+        int | None, typer.Option(min=1, help="Streams at once; more are refused. By default measured.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep sessions in a Redis that other servers use too.")
+        str | None, typer.Option(metavar="URL", help="Keep sessions in this Redis, which several servers can share.")
     ] = None,
     ray: Annotated[
-        bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or on one here.")
+        bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or start one here.")
     ] = False,
-    replicas: Annotated[int, typer.Option(min=1, help="With --ray: at most so many, each with --streams.")] = 1,
-    gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, a replica on each; needs onnxruntime-gpu.")] = False,
+    replicas: Annotated[int, typer.Option(min=1, help="With --ray: replicas at most, each with --streams.")] = 1,
+    gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, one a replica; needs onnxruntime-gpu.")] = False,
     beam: Beam = None,
     history: History = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
-    from turia.engine.translator import Translator, packaged_models
     from turia.runtime.session import CPU, GPU
+    from turia.runtime.translator import Translator, packaged_models
     from turia.server.capacity import TOGETHER, measured_streams
     from turia.server.limits import Limits
-    from turia.server.serve import Options, checked_access, data_folder
+    from turia.server.serve import ServeOptions, checked_access, data_folder
     from turia.server.serve import serve as run_server
 
     if store is not None:
@@ -156,6 +165,6 @@ def serve(
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_a_key=streams)
-    options = Options(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
+    limits = Limits(streams=streams, streams_per_key=streams)
+    options = ServeOptions(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
     run_server({translator.model.name: translator for translator in loaded}, options)

@@ -9,21 +9,22 @@ from typing import Annotated, Literal
 
 import typer
 
+from turia.commands.extras import needs
 from turia.errors import InputError
 from turia.evaluation.latency import DAL_SCALE
-from turia.evaluation.options import Convention, Options, Unit
+from turia.evaluation.options import Convention, EvaluationOptions, Unit
 
 Files = list[Path] | None
 
 
 def evaluate(
-    source: Annotated[Files, typer.Option(metavar="FILE", help="Source, one reference sentence a line.")] = None,
-    reference: Annotated[Files, typer.Option(metavar="FILE", help="Reference, line by line.")] = None,
-    trace: Annotated[Files, typer.Option(metavar="FILE", help="Turia's record of the stream.")] = None,
-    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words written, with --actions.")] = None,
-    actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W, a W for each word.")] = None,
+    source: Annotated[Files, typer.Option(metavar="FILE", help="Source text, one sentence a line.")] = None,
+    reference: Annotated[Files, typer.Option(metavar="FILE", help="Reference translation, line by line.")] = None,
+    trace: Annotated[Files, typer.Option(metavar="FILE", help="Trace of the stream.")] = None,
+    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words that were written; needs --actions.")] = None,
+    actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W in their order, one W for each word.")] = None,
     resegmented: Annotated[
-        Files, typer.Option(metavar="FILE", help="Hypothesis cut at the reference's lines, to skip our own cuts.")
+        Files, typer.Option(metavar="FILE", help="Hypothesis that is already cut at the lines of the reference.")
     ] = None,
     instances: Annotated[
         Path | None, typer.Option(metavar="FILE", help="SimulEval's instances.log, in place of all other files.")
@@ -31,19 +32,19 @@ def evaluate(
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
     ] = False,
-    latency: Annotated[list[Convention] | None, typer.Option(help="Report this convention's latency too.")] = None,
-    dal_scale: Annotated[float, typer.Option(help="Scale of the step in DAL.")] = DAL_SCALE,
+    latency: Annotated[list[Convention] | None, typer.Option(help="Also report latency in this convention.")] = None,
+    dal_scale: Annotated[float, typer.Option(help="The scale s of DAL.")] = DAL_SCALE,
     unit: Annotated[Unit, typer.Option(help="What one WRITE stands for.")] = Unit.WORD,
     language: Annotated[str, typer.Option(help="Target language, for Moses tokens.")] = "en",
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for confidence intervals of BLEU and chrF.")] = 0,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for intervals of BLEU and chrF; 0: none.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Score streams: latency, BLEU, chrF. For several streams, repeat the file options in step."""
+    """Score streams: latency, BLEU, chrF. For several streams, repeat the file options in the same order."""
     from rich.console import Console
 
     from turia.evaluation.inputs import load_streams
     from turia.evaluation.report import evaluate as score
-    from turia.interop.simuleval_log import read_instances
+    from turia.formats.simuleval_log import read_instances
 
     if not 0 <= dal_scale <= 100:
         raise InputError(f"--dal-scale is {dal_scale}, expected a number from 0 to 100")
@@ -61,26 +62,26 @@ def evaluate(
         streams = load_streams(
             source or [], reference or [], trace or [], hypothesis or [], actions or [], resegmented or [], sentences
         )
-    report = score(streams, Options(dal_scale, unit, language, tuple(latency or ()), bootstrap))
+    report = score(streams, EvaluationOptions(dal_scale, unit, language, tuple(latency or ()), bootstrap))
     if as_json:
         print(json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False))
     else:
         Console().print(report.as_table())
         print(f"{report.sentences} sentences, {report.empty} of them without words")
         print(report.signature)
-        print(f"BLEU|{report.bleu.signature}")
-        print(f"chrF|{report.chrf.signature}")
+        for figure in report.signed():
+            print(f"{figure.name}|{figure.signature}")
 
 
 def convert(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the files go.")],
-    to: Annotated[Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Whose format.")],
-    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source, one reference sentence a line.")],
-    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference, line by line.")],
-    trace: Annotated[list[Path], typer.Option(metavar="FILE", help="Turia's record of the stream.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the files.")],
+    to: Annotated[Literal["simuleval", "omnisteval", "simulstream", "actions"], typer.Option(help="Format to write.")],
+    source: Annotated[list[Path], typer.Option(metavar="FILE", help="Source text, one sentence a line.")],
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Reference translation, line by line.")],
+    trace: Annotated[list[Path], typer.Option(metavar="FILE", help="Trace of the stream.")],
 ) -> None:
-    """Write traces as the logs that other scorers read. For several streams, repeat the file options in step."""
-    from turia.interop.convert import convert as write
+    """Write traces as logs for other scorers. For several streams, repeat the file options in the same order."""
+    from turia.formats.convert import convert as write
 
     for path in write(folder, to, source, reference, trace):
         print(path)
@@ -88,9 +89,9 @@ def convert(
 
 def resegment(
     hypothesis: Annotated[Path, typer.Option(metavar="FILE", help="Words of a stream, in lines of any length.")],
-    reference: Annotated[Path, typer.Option(metavar="FILE", help="The sentences to cut at, one a line.")],
+    reference: Annotated[Path, typer.Option(metavar="FILE", help="Reference, one sentence a line.")],
 ) -> None:
-    """Cut a hypothesis at the reference's lines."""
+    """Cut a hypothesis at the sentences of a reference."""
     from turia.evaluation.inputs import read_lines
     from turia.evaluation.resegment import resegment as cut
 
@@ -101,16 +102,17 @@ def resegment(
 
 def sweep(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A sweep recipe.")],
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Translate again what is done already.")] = False,
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Translate everything again.")] = False,
 ) -> None:
-    """Score test sets with every k, segmentation and history. Draws the curves of BLEU and latency."""
+    """Translate and score test sets with many settings. Draws quality against latency."""
     from rich.console import Console
 
-    from turia.console import Display
-    from turia.interop.sweep_results import sweep as run
-    from turia.interop.sweep_results import tables
+    from turia.experiments.sweep_results import sweep as run
+    from turia.experiments.sweep_results import tables
+    from turia.system.console import Display
 
+    needs("plot")
     with Display("sweep") as display:
         results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
     for table in tables(results.rows):

@@ -15,11 +15,11 @@ def train(
 ) -> None:
     """Train the segmenter of one language, and export it.
 
-    All its windows are trained. Goes on after the run folder's last finished epoch, if there is one.
+    Trains all its windows. Continues after the last finished epoch of the run folder, if there is one.
     """
     from turia.config import SegmenterRecipe, load_recipe
-    from turia.console import Display
-    from turia.segmenter.training import train as learn
+    from turia.system.console import Display
+    from turia.training.segmenter.training import train as learn
 
     with Display("segmenter") as display:
         report = learn(load_recipe(SegmenterRecipe, recipe), display.update, fresh)
@@ -29,21 +29,21 @@ def train(
 
 
 def apply(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; without it, standard input.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
     model: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="A model's name or folder, or that of an exported segmenter.")
     ] = None,
-    window: Annotated[int, typer.Option(min=0, help="Future words to look at.")] = 2,
+    window: Annotated[int, typer.Option(min=0, help="Future words that the segmenter sees.")] = 2,
     punctuation: Annotated[
-        str | None, typer.Option(metavar="LANGUAGE", help="Trust the punctuation of the input, in place of a model.")
+        str | None, typer.Option(metavar="LANGUAGE", help="Use the punctuation of this language, in place of a model.")
     ] = None,
-    max_words: Annotated[int, typer.Option(min=1, help="Longest sentence.")] = 60,
+    max_words: Annotated[int, typer.Option(min=1, help="Longest sentence, in words.")] = 60,
     argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
 ) -> None:
-    """Cut a stream into sentences, one a line, as its words come."""
-    from turia.engine.translator import check_segmenter, find_model
-    from turia.segmenter.apply import apply as cut
-    from turia.segmenter.apply import choose
+    """Cut a stream into sentences, one a line, as its words arrive."""
+    from turia.commands.segmenter_apply import apply as cut
+    from turia.commands.segmenter_apply import choose
+    from turia.runtime.translator import check_segmenter, find_model
 
     folder = None if model is None else find_model(model)
     if folder is not None:

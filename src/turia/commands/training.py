@@ -16,14 +16,14 @@ from turia.errors import InputError
 
 def prepare(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe.")],
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    ray: Annotated[bool, typer.Option("--ray", help="Work on the Ray cluster of RAY_ADDRESS, or on one here.")] = False,
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+    ray: Annotated[bool, typer.Option("--ray", help="Use the Ray cluster of RAY_ADDRESS, or start one here.")] = False,
 ) -> None:
-    """Make shards of a recipe's corpora. They are normalised, filtered, windowed and encoded."""
+    """Prepare the corpora of a recipe for training. They are normalised, filtered, cut into windows and encoded."""
     from turia.config import Recipe, load_recipe
-    from turia.console import Display
     from turia.corpus.prepare import prepare as make_shards
-    from turia.corpus.report import Progress
+    from turia.corpus.report import PrepareProgress
+    from turia.system.console import Display
 
     spread = None
     if ray:
@@ -35,7 +35,7 @@ def prepare(
         spread = on_ray
     with Display("prepare") as display:
 
-        def show(progress: Progress) -> None:
+        def show(progress: PrepareProgress) -> None:
             if progress.note:
                 display.say(progress.note)
             else:
@@ -46,13 +46,53 @@ def prepare(
         print(line)
 
 
-def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe, prepared before.")],
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the run's checkpoints are deleted.")] = False,
+def backtranslate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A run folder, or a model's name or folder.")],
+    text: Annotated[Path, typer.Argument(metavar="TEXT", help="`id<TAB>text` a line, a document each; may be packed.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the corpus is written.")],
+    sample: Annotated[
+        float, typer.Option(metavar="TEMPERATURE", min=0.0, help="Draw words by their probability; 0 takes the best.")
+    ] = 0.0,
+    top: Annotated[int, typer.Option(min=0, help="With --sample: among so many best pieces; 0 among all.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --sample: another seed draws other words.")] = 1,
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; what is in DIR is deleted.")] = False,
 ) -> None:
-    """Train a model. Goes on from the run folder's newest checkpoint, if there is one."""
+    """Make a training corpus by back-translation. The text is translated by a model of the opposite direction.
+
+    Interrupted, the same command goes on where it was.
+    """
+    from turia.model.sentences import Draw
+    from turia.runtime.translator import find_model
+    from turia.system.console import Display
+    from turia.training.backtranslate import BacktranslateProgress, Job
+    from turia.training.backtranslate import backtranslate as write_corpus
+
+    if top and not sample:
+        raise InputError("--top is for --sample, which is not given")
+    run = Path(model)
+    place = run if (run / "recipe.json").exists() else find_model(model)
+    with Display("backtranslate") as display:
+
+        def show(progress: BacktranslateProgress) -> None:
+            if progress.note:
+                display.say(progress.note)
+            else:
+                display.update(progress.done / progress.total, progress.line())
+
+        report = write_corpus(Job(place, text, Draw(sample, top), seed), folder, show, processes, fresh)
+    for line in report.lines():
+        print(line, file=sys.stderr)
+    print(report.corpus(folder.absolute()))
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe that has been prepared.")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over and delete the checkpoints of the run.")] = False,
+) -> None:
+    """Train a model. Continues from the newest checkpoint of the run folder, if there is one."""
     from turia.config import Recipe, load_recipe
-    from turia.console import Display
+    from turia.system.console import Display
     from turia.training.loop import Status
     from turia.training.loop import train as learn
 
@@ -72,30 +112,38 @@ def export(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model folder to write.")],
-    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Of the weights.")] = "int8",
+    precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the weights.")] = "int8",
     average: Annotated[
-        int | None, typer.Option(min=1, help="Mean of so many newest checkpoints, in place of the best one.")
+        int | None, typer.Option(min=1, help="Average so many of the newest checkpoints, in place of the best one.")
     ] = None,
     segmenter: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="An exported segmenter of the source language.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of an exported segmenter of the source language.")
     ] = None,
     history: Annotated[
-        int | None, typer.Option(min=0, help="Words of history that it has by default, in place of the recipe's.")
+        int | None, typer.Option(min=0, help="Words of history that streams use by default, in place of the recipe's.")
     ] = None,
     beam: Annotated[
         int,
-        typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search that it has by default; 1 is greedy."),
+        typer.Option(
+            min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search that streams use by default; 1 is greedy."
+        ),
     ] = 1,
     hub: Annotated[
-        bool, typer.Option("--hub", help="For the Hugging Face hub; RUN may be a model's name or folder then.")
+        bool,
+        typer.Option(
+            "--hub", help="Write a folder for the Hugging Face hub; RUN may also be a model's name or folder."
+        ),
     ] = False,
     licence: Annotated[
         str | None,
-        typer.Option("--license", help="With --hub: the model's, as the hub names it. By default its card's, if any."),
+        typer.Option(
+            "--license", help="With --hub: licence of the model, as the hub names it. By default that of its card."
+        ),
     ] = None,
 ) -> None:
-    """Make a model folder from a trained run. `turia translate` and `turia serve` load it."""
-    from turia.interop.hub import check_licence, copy_model, is_model, make_hub_folder
+    """Make a model folder from a trained run, or from a model of an earlier release."""
+    from turia.formats.huggingface import check_licence, copy_model, is_model, make_hub_folder
+    from turia.runtime.translator import find_model
 
     # All that can be refused is refused before anything is written.
     if licence is not None:
@@ -107,10 +155,15 @@ def export(
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
+        from turia.export.run import export_model, export_run
         from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
-        from turia.training.export import export_run
 
-        export_run(run, folder, precision, average, segmenter, history, beam)
+        if is_model(str(run)):
+            if needless := typed(context, "precision", "average", "segmenter"):
+                raise InputError(f"{run} is a model, whose weights stay as they are; --{needless[0]} is for a run")
+            export_model(find_model(run), folder, history, beam if typed(context, "beam") else None)
+        else:
+            export_run(run, folder, precision, average, segmenter, history, beam)
         if (folder / NEW_CARD_FILE).exists():
             kept = "keeps what it says" if hub else "stays as it was"
             print(f"{folder / CARD_FILE} {kept}; {NEW_CARD_FILE} has what is new", file=sys.stderr)
@@ -120,15 +173,15 @@ def export(
 
 
 def import_marian(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A Marian checkpoint of Hugging Face.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A Marian checkpoint in the format of Hugging Face.")],
     run: Annotated[
         Path | None, typer.Argument(metavar="RUN", help="The run folder to write; by default runs/NAME.")
     ] = None,
-    source_language: Annotated[str | None, typer.Option(help="By default as DIR says.")] = None,
-    target_language: Annotated[str | None, typer.Option(help="By default as DIR says.")] = None,
+    source_language: Annotated[str | None, typer.Option(help="By default read from DIR.")] = None,
+    target_language: Annotated[str | None, typer.Option(help="By default read from DIR.")] = None,
     gamma: Annotated[float, typer.Option(help="Target words per source word.")] = 1.0,
 ) -> None:
-    """Make a run of a Marian (OPUS-MT) model. `turia export` makes it stream, `turia train` adapts it."""
-    from turia.training.marian import import_marian as read
+    """Make a run from a Marian (OPUS-MT) model. `turia export` makes a model folder of it, `turia train` adapts it."""
+    from turia.export.marian import import_marian as read
 
     print(read(folder, run or Path("runs") / folder.resolve().name, source_language, target_language, gamma))

@@ -18,7 +18,6 @@ A corpus line is a sentence, because that is what the translator is trained on. 
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.config import Corpus
-from turia.corpus import documents
+from turia.corpus.monolingual import without_cues
+from turia.formats import documents
 from turia.text.normalise import normalise, part_joined_words
 from turia.text.sentence_ends import sentences
 from turia.text.vocabulary import BOUNDARY, UNHEARD, Vocabulary
@@ -41,12 +41,11 @@ SentenceWords = list[str]
 DOCUMENTS_PER_STREAM = 10
 """So that the end of a stream, where future slots are padded, is seen often enough to be learned."""
 
-_CUE = re.compile(r"\([A-Z][^()]{0,60}\)")
 _LEAST_LATIN = 0.9
 
 
 @dataclass(frozen=True)
-class Stream:
+class LabelledStream:
     """`words` [N] and `ends` [N]; see the top of the file."""
 
     words: Ids
@@ -57,7 +56,7 @@ class Stream:
         np.save(folder / f"{name}.ends.npy", self.ends)
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> Stream:
+    def open(cls, folder: Path, name: str) -> LabelledStream:
         """The saved stream, memory-mapped."""
         words = np.load(folder / f"{name}.words.npy", mmap_mode="r", allow_pickle=False)
         ends = np.load(folder / f"{name}.ends.npy", mmap_mode="r", allow_pickle=False)
@@ -78,11 +77,11 @@ class WordStream:
         found = np.bincount(self.types, minlength=len(self.names) + 1)[1:]
         return dict(zip(self.names, found.tolist(), strict=True))
 
-    def encode(self, vocabulary: Vocabulary) -> Stream:
+    def encode(self, vocabulary: Vocabulary) -> LabelledStream:
         """The stream in ids of `vocabulary`."""
         assert len(vocabulary) <= 1 << 16
         ids = np.array([BOUNDARY, *map(vocabulary.id, self.names)], dtype=np.uint16)
-        return Stream(ids[self.types], self.ends)
+        return LabelledStream(ids[self.types], self.ends)
 
 
 class Samples:
@@ -90,7 +89,7 @@ class Samples:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: LabelledStream,
         past: int,
         future: int,
         past_ends: Flags | None = None,
@@ -165,16 +164,16 @@ def word_stream(texts: Iterable[Iterable[SentenceWords]], pad: int) -> WordStrea
     return WordStream(np.array(types, dtype=np.uint32), np.frombuffer(ends, dtype=np.bool_), tuple(names))
 
 
-def parallel_texts(corpus: Corpus, language: str) -> Iterator[list[SentenceWords]]:
+def parallel_texts(corpus: Corpus, language: str, held_out: bool = False) -> Iterator[list[SentenceWords]]:
     """One side of a parallel corpus: documents of normalised sentences, a corpus line being a sentence."""
-    for document in documents.read(corpus, language, language):
+    for document in documents.read(corpus, language, language, held_out):
         yield [normalise(part_joined_words(line)) for line in document.source]
 
 
 def monolingual_texts(path: Path, language: str) -> Iterator[list[SentenceWords]]:
     """Running texts, cut at their punctuation. Stage directions and texts in another script are left out."""
     for _, written in documents.read_monolingual(path):
-        text = _CUE.sub(" ", written)
+        text = without_cues(written)
         if _latin_share(text) >= _LEAST_LATIN:
             cut = sentences(part_joined_words(text).split(), language)
             yield [normalise(" ".join(words)) for words in cut]

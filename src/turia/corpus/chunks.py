@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from turia.config import Corpus, Filters, Windows
 from turia.corpus import filters as rules
-from turia.corpus.documents import Document
 from turia.corpus.filters import LanguageFilter, Reason
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Part, PartSide, id_type
 from turia.corpus.windows import Lengths, consecutive, fits, sliding
+from turia.formats.documents import Document
 from turia.text.normalise import clean, normalise, part_joined_words
 from turia.text.subwords import Subwords
 
@@ -48,6 +48,8 @@ class ChunkHead:
     read: int
     kept: int
     dropped: dict[str, int]
+    documents: int = 0
+    """As they were read; without context every pair is one."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import ray
 import ray.data
 
-from turia.corpus.processes import Result, Task
+from turia.system.processes import Result, Task
 
 TASKS_A_CORE = 8
 """Drawn at once, so that memory stays small however long the corpus is."""

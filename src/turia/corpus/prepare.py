@@ -32,23 +32,28 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.config import Corpus, Filters, Recipe, Windows
-from turia.config import Subwords as SubwordSettings
+from turia.config import SubwordSettings as SubwordSettings
+from turia.corpus.backtranslated import check_marked
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
-from turia.corpus.documents import Document, read
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
-from turia.corpus.processes import Spread, in_processes, write_whole
-from turia.corpus.report import CorpusReport, PrepareReport, Progress, corpus_names, read_report
+from turia.corpus.report import CorpusReport, PrepareProgress, PrepareReport, corpus_names, read_report
 from turia.corpus.shards import VERSION, Meta, Part, Sizes, load_subwords, measure, save_subwords, write_shards
 from turia.errors import ConfigError
-from turia.locking import alone_in
+from turia.formats.documents import Document, read
+from turia.schema import from_dict, to_dict
+from turia.system.files import remove_leftovers, replacing, write_file
+from turia.system.locks import alone_in
+from turia.system.processes import TaskRunner, in_processes
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
-from turia.typed import from_dict, to_dict
 
 _PAIRS_A_CHUNK = 4096
 _STEPS_TOLD = 10
-_RULES = 2
+_RULES_VERSION = 2
 """Part of the digest. Raise it when the same corpora come out as other bytes."""
+
+_DOUBTFUL_FROM, _DOUBTFUL_SHARE = 10, 0.95
+"""Documents from which on, and documents to a pair from which on, ids are taken for those of lines."""
 
 Split = Literal["train", "dev"]
 _SPLITS: tuple[Split, Split] = ("train", "dev")
@@ -56,9 +61,9 @@ _SPLITS: tuple[Split, Split] = ("train", "dev")
 
 def prepare(
     recipe: Recipe,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[PrepareProgress], None] | None = None,
     processes: int | None = None,
-    spread: Spread | None = None,
+    spread: TaskRunner | None = None,
 ) -> PrepareReport:
     """Fills `recipe.data.folder`, or finds it filled. By default there is a process for each core; `spread` does the
     work elsewhere."""
@@ -81,9 +86,10 @@ class _Chunk:
 class _Preparation:
     """One run of `prepare`; a method for each stage."""
 
-    def __init__(self, recipe: Recipe, tell: Callable[[Progress], None], spread: Spread) -> None:
+    def __init__(self, recipe: Recipe, tell: Callable[[PrepareProgress], None], spread: TaskRunner) -> None:
         if not recipe.data.train:
             raise ConfigError("data.train is empty: expected at least one corpus")
+        check_marked(recipe.data.train)
         self.recipe, self.tell, self.spread = recipe, tell, spread
         self.corpora: dict[Split, tuple[Corpus, ...]] = {"train": recipe.data.train, "dev": recipe.data.dev}
         self.languages = recipe.source_language, recipe.target_language
@@ -95,17 +101,20 @@ class _Preparation:
         report = read_report(self.folder)
         if report is not None and report.digest == self.digest:
             shutil.rmtree(self.work, ignore_errors=True)  # killed at the very end, it would have stayed
-            self.tell(Progress("done", note=f"{self.folder} is up to date: nothing to do"))
+            self.tell(PrepareProgress("done", note=f"{self.folder} is up to date: nothing to do"))
             return report
         if self.work.exists():
-            self.tell(Progress("clean", note=f"going on with an interrupted preparation of {self.folder}"))
+            self.tell(PrepareProgress("clean", note=f"going on with an interrupted preparation of {self.folder}"))
         elif report is not None:
-            self.tell(Progress("clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew"))
+            self.tell(
+                PrepareProgress("clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew")
+            )
         if self.recipe.filters.language:
             _language_filter(self.languages)  # a language it does not know is found out here, not in a worker
         for stale in self.folder.glob("work-*"):
             if stale != self.work:
                 shutil.rmtree(stale)
+        remove_leftovers(self.folder)
         self.work.mkdir(parents=True, exist_ok=True)
         chunks = self.clean()
         self.learn(chunks)
@@ -132,7 +141,7 @@ class _Preparation:
         for done, pairs_read in enumerate(self.spread(_clean, tasks()), start=1):
             pairs += pairs_read
             self.step("clean", done, None, f"{pairs} pairs")
-        write_whole(index, lambda path: path.write_text(json.dumps([asdict(chunk) for chunk in chunks])))
+        write_file(index, json.dumps([asdict(chunk) for chunk in chunks]))
         return chunks
 
     def learn(self, chunks: Sequence[_Chunk]) -> None:
@@ -156,13 +165,17 @@ class _Preparation:
         if settings.reuse is not None:
             save_subwords(self.work, *_reused(settings))
         elif settings.joint:
-            joint = train_subwords(source + target, settings.vocabulary)
+            joint = train_subwords(source + target, settings.vocabulary, split_digits=settings.split_digits)
             save_subwords(self.work, joint, joint)
         else:
-            separate = [train_subwords(side, settings.vocabulary) for side in (source, target)]
+            separate = [
+                train_subwords(side, settings.vocabulary, split_digits=settings.split_digits)
+                for side in (source, target)
+            ]
             save_subwords(self.work, *separate)
         repeated = repeats(np.frombuffer(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
-        write_whole(done, lambda path: _save_array(path, repeated))
+        with replacing(done) as new, new.open("wb") as file:
+            np.save(file, repeated, allow_pickle=False)
 
     def encode(self, chunks: Sequence[_Chunk]) -> None:
         """Stage 3."""
@@ -183,7 +196,7 @@ class _Preparation:
 
     def join(self, chunks: Sequence[_Chunk]) -> PrepareReport:
         """Stage 4. `report.json` goes first and comes last: a folder that has one is complete."""
-        corpora = self.corpus_reports(chunks)
+        corpora, doubts = self.corpus_reports(chunks), self.doubtful_documents(chunks)
         train, dev = (sum((corpus.sizes for corpus in corpora if corpus.split == split), Sizes()) for split in _SPLITS)
         if not train.sentences:
             raise ConfigError(
@@ -205,10 +218,29 @@ class _Preparation:
         for stale in self.folder.glob("*subwords.model"):
             stale.unlink()
         save_subwords(self.folder, source, target)
-        write_whole(self.folder / "report.json", lambda path: path.write_text(report.to_json(), encoding="utf-8"))
+        write_file(self.folder / "report.json", report.to_json())
         shutil.rmtree(self.work)
         self.step("join", len(chunks), len(chunks))
+        for doubt in doubts:
+            self.tell(PrepareProgress("join", note=doubt))
         return report
+
+    def doubtful_documents(self, chunks: Sequence[_Chunk]) -> list[str]:
+        """What to say of corpora whose document ids seem to be those of lines: their windows hold no history."""
+        read: Counter[tuple[Split, int]] = Counter()
+        documents: Counter[tuple[Split, int]] = Counter()
+        for chunk in chunks:
+            head = read_head(self.path(chunk, "tsv"))
+            read[chunk.split, chunk.corpus] += head.read
+            documents[chunk.split, chunk.corpus] += head.documents
+        return [
+            f"{split} {name}: {documents[split, number]} documents of {read[split, number]} pairs, so that its windows "
+            "have no history and take the place of those that have; if its ids are those of lines, set context = false"
+            for split in _SPLITS
+            for number, name in enumerate(corpus_names(self.corpora[split]))
+            if cuts_windows(self.corpora[split][number], self.recipe.windows)
+            and documents[split, number] >= max(_DOUBTFUL_FROM, _DOUBTFUL_SHARE * read[split, number])
+        ]
 
     def gamma(self, corpora: Sequence[CorpusReport]) -> float:
         """Target words to a source word, a corpus counted as often as it is trained on."""
@@ -219,12 +251,12 @@ class _Preparation:
 
     def join_split(self, split: Split, chunks: Sequence[_Chunk], meta: Meta) -> None:
         """`train/` or `dev/` from its parts; a recipe without dev corpora has no `dev/`."""
-        new, place = self.work / split, self.folder / split
-        shutil.rmtree(new, ignore_errors=True)
+        place = self.folder / split
+        # Before the new one is written: not every disk has room for both.
         shutil.rmtree(place, ignore_errors=True)
         if meta.sizes.sentences:
-            write_shards(new, [self.path(chunk, "npz") for chunk in chunks if chunk.split == split], meta)
-            new.rename(place)
+            with replacing(place) as new:
+                write_shards(new, [self.path(chunk, "npz") for chunk in chunks if chunk.split == split], meta)
 
     def meta(self, report: PrepareReport, sizes: Sizes, source: Subwords, target: Subwords) -> Meta:
         return Meta(
@@ -281,7 +313,7 @@ class _Preparation:
     def step(self, stage: str, done: int, total: int | None, detail: str = "") -> None:
         """Tells of some steps, not of all: elsewhere than on a terminal each is a line."""
         if done % _STEPS_TOLD == 0 or done == total:
-            self.tell(Progress(stage, done, total, detail))
+            self.tell(PrepareProgress(stage, done, total, detail))
 
     def path(self, chunk: _Chunk, kind: str) -> Path:
         return self.work / f"{chunk.split}-{chunk.number:05d}.{kind}"
@@ -291,7 +323,7 @@ def digest(recipe: Recipe) -> str:
     """sha256 over all that decides the bytes of the shards. Where files lie does not; what they hold does."""
     decisive = {
         # The first rules of normalisation are not in the digests of the data that they have made.
-        "version": [VERSION, _RULES, *([NORMALISATION] if NORMALISATION > 1 else [])],
+        "version": [VERSION, _RULES_VERSION, *([NORMALISATION] if NORMALISATION > 1 else [])],
         "languages": [recipe.source_language, recipe.target_language],
         "train": [_identity(corpus) for corpus in recipe.data.train],
         "dev": [_identity(corpus) for corpus in recipe.data.dev],
@@ -327,8 +359,9 @@ def _clean(task: _CleanTask) -> int:
     dropped: Counter[str] = Counter()
     pairs = list(cleaner.pairs(task.documents, dropped))
     read = sum(len(document.source) for document in task.documents)
-    head = ChunkHead(task.corpus, read, len(pairs), dict(dropped))
-    write_whole(task.path, lambda path: write_chunk(path, head, pairs))
+    head = ChunkHead(task.corpus, read, len(pairs), dict(dropped), len(task.documents))
+    with replacing(task.path) as new:
+        write_chunk(new, head, pairs)
     return read
 
 
@@ -337,7 +370,8 @@ def _encode(task: _EncodeTask) -> None:
     source, target = _subwords(task.pairs.parent)
     encoder = Encoder(source, target, task.windows, task.max_positions, task.corpus)
     part = encoder.part(list(read_pairs(task.pairs)), task.repeated)
-    write_whole(task.part, part.save)
+    with replacing(task.part) as new:
+        part.save(new)
 
 
 @lru_cache(maxsize=1)
@@ -358,7 +392,7 @@ def _chunks(
     for corpus, settings in enumerate(corpora):
         documents: list[Document] = []
         pairs = 0
-        for document in read(settings, *languages):
+        for document in read(settings, *languages, held_out=split == "dev"):
             documents.append(document)
             pairs += len(document.source)
             if pairs >= _PAIRS_A_CHUNK:
@@ -371,7 +405,7 @@ def _chunks(
 
 def _identity(corpus: Corpus) -> dict[str, Any]:
     """A corpus by its settings and by the content of its files."""
-    settings = to_dict(dataclasses.replace(corpus, licence=None))
+    settings = to_dict(dataclasses.replace(corpus, licence=None, synthetic=None))
     for key in ("path", "source", "target", "documents"):
         path = getattr(corpus, key)
         if path is not None:
@@ -386,7 +420,10 @@ def _identity(corpus: Corpus) -> dict[str, Any]:
 def _subwords_identity(settings: SubwordSettings) -> dict[str, Any]:
     """Subwords by how they are learned, or by what they are."""
     if settings.reuse is None:
-        return to_dict(settings)
+        identity = to_dict(settings)
+        if not settings.split_digits:  # not in the digests of data that was prepared before it was an option
+            del identity["split_digits"]
+        return identity
     return {"reuse": [hashlib.sha256(side.model).hexdigest() for side in _reused(settings)]}
 
 
@@ -397,8 +434,3 @@ def _reused(settings: SubwordSettings) -> tuple[Subwords, Subwords]:
         has = "one model for both languages" if source is target else "a model for each language"
         raise ConfigError(f"subwords.joint is {settings.joint}, but {settings.reuse} has {has}")
     return source, target
-
-
-def _save_array(path: Path, array: npt.NDArray[np.bool_]) -> None:
-    with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)

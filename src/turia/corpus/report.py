@@ -11,10 +11,10 @@ from typing import NamedTuple
 from turia.config import Corpus
 from turia.corpus.filters import Dropped
 from turia.corpus.shards import Sizes, has_subwords
-from turia.typed import from_dict
+from turia.schema import from_dict
 
 
-class Progress(NamedTuple):
+class PrepareProgress(NamedTuple):
     """How far a stage is, in chunks; `total` is None while unknown. A `note` is a line worth showing by itself."""
 
     stage: str

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.errors import ConfigError, FormatError
+from turia.schema import from_dict
+from turia.system.files import read_json
 from turia.text.layout import Sentence
 from turia.text.subwords import Subwords
-from turia.typed import from_dict
 
 VERSION = 1
 
@@ -157,6 +159,13 @@ class Shards:
         """Pair `index`: source and target."""
         return self.source.sentence(index), self.target.sentence(index)
 
+    def part(self, begin: int, end: int) -> Shards:
+        """The same data with the samples of sentences [begin, end) alone."""
+        part = copy(self)
+        first = self.samples[:, 0]
+        part.samples = self.samples[(first >= begin) & (first < end)]
+        return part
+
     @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
         """[N] pieces of each source sentence."""
@@ -216,13 +225,8 @@ _AGAIN = "delete the folder and run `turia prepare` again"
 def read_meta(folder: Path) -> Meta:
     """`meta.json` of a folder."""
     path = folder / "meta.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FormatError("no prepared data here; run `turia prepare` first", folder) from None
-    except ValueError as error:
-        raise FormatError(f"not JSON: {error}", path) from error
-    if not isinstance(data, dict) or data.get("version") != VERSION:
+    data = read_json(path, "prepared data; run `turia prepare` first", FormatError)
+    if data.get("version") != VERSION:
         raise FormatError(f"expected prepared data of version {VERSION}; {_AGAIN}", path)
     try:
         return from_dict(Meta, data)

@@ -26,7 +26,7 @@ class Lengths(NamedTuple):
     target_pieces: int
 
 
-class Window(NamedTuple):
+class SentenceSpan(NamedTuple):
     """Sentences first..last of a run, both included."""
 
     first: int
@@ -45,7 +45,7 @@ def fits(pairs: Sequence[Lengths], max_positions: int) -> bool:
     return positions(max(source, target), len(pairs)) <= max_positions
 
 
-def sliding(pairs: Sequence[Lengths], history: int, max_positions: int) -> list[Window]:
+def sliding(pairs: Sequence[Lengths], history: int, max_positions: int) -> list[SentenceSpan]:
     """One window for each sentence: it with the history it would have in a stream (the paper's figure)."""
     windows = []
     for last in range(len(pairs)):
@@ -57,13 +57,13 @@ def sliding(pairs: Sequence[Lengths], history: int, max_positions: int) -> list[
         )
         while first < last and not fits(pairs[first : last + 1], max_positions):
             first += 1
-        windows.append(Window(first, last))
+        windows.append(SentenceSpan(first, last))
     return windows
 
 
-def consecutive(pairs: Sequence[Lengths], history: int, max_positions: int) -> list[Window]:
+def consecutive(pairs: Sequence[Lengths], history: int, max_positions: int) -> list[SentenceSpan]:
     """Every sentence in exactly one window, each as long as the history of its last sentence allows."""
-    windows: list[Window] = []
+    windows: list[SentenceSpan] = []
     first = 0
     while first < len(pairs):
         last = first
@@ -72,6 +72,6 @@ def consecutive(pairs: Sequence[Lengths], history: int, max_positions: int) -> l
             last += 1
             source += pairs[last].source_words
             target += pairs[last].target_words
-        windows.append(Window(first, last))
+        windows.append(SentenceSpan(first, last))
         first = last + 1
     return windows

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from turia.engine.model import Backend, Requests, Steps, run_requests
-from turia.runtime.session import DecodeRequest, EncodeRequest
+from turia.engine.backend import Backend, DecodeRequest, EncodeRequest, LookRequest, Requests, Steps, run_requests
 
 T = TypeVar("T")
+_ORDER = (EncodeRequest, LookRequest, DecodeRequest)
 
 
 class _Job(Generic[T]):
@@ -44,8 +44,9 @@ def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> 
     """
     jobs = [_Job(steps) for steps in work]
     while waiting := [job for job in jobs if job.requests is not None]:
-        encoding = [job for job in waiting if isinstance(_first(job), EncodeRequest)]
-        _step(encoding or waiting, backend, most)
+        kinds = {type(_first(job)) for job in waiting}
+        kind = next(kind for kind in _ORDER if kind in kinds)
+        _step([job for job in waiting if type(_first(job)) is kind], backend, most)
     for job in jobs:
         if job.error is not None:
             raise job.error

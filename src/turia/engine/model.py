@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from turia.config import Anchor, Encoder
-from turia.runtime.session import DecodeRequest, DecoderState, EncodeRequest, EncoderState
+from turia.engine.backend import Backend
 from turia.text.choice import Forbidden, forbidden_pieces
 from turia.text.subwords import Subwords
 
-Logits = npt.NDArray[np.float32]
-T = TypeVar("T")
-Requests = list[EncodeRequest] | list[DecodeRequest]
-Steps = Generator[Requests, Any, T]
-"""Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
 
+@dataclass(frozen=True)
+class Attention:
+    """The cross-attention that tells best which source word a target word translates."""
 
-class Backend(Protocol):
-    """Runs steps: ONNX Runtime, or a test's fake."""
-
-    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]: ...
-
-    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]: ...
+    layer: int = -1
+    """Of the decoder; -1 is the last."""
+    head: int | None = None
+    """None averages over all heads."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +41,11 @@ class Model:
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
     languages: tuple[str, str] = ("", "")
     """Codes of source and target. Not to be read out of the name: `pt-BR-en` has one hyphen too many."""
-    files: str = ""
+    fingerprint: str = ""
     """The beginning of the sum of its folder: tells models of one name apart."""
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise."""
+    attention: Attention = Attention()
 
     @cached_property
     def forbidden(self) -> Forbidden:
@@ -61,26 +53,7 @@ class Model:
         return forbidden_pieces(self.target_subwords)
 
     @cached_property
-    def pieces(self) -> str:
+    def vocabulary_fingerprint(self) -> str:
         """Tells vocabularies apart: the numbers of one mean nothing in another."""
         both = self.source_subwords.model + self.target_subwords.model
         return hashlib.sha256(both).hexdigest()[:16]
-
-
-def run_steps(steps: Steps[T], backend: Backend) -> T:
-    """Drives one piece of work to its end, a step at a time."""
-    result: Any = None
-    while True:
-        try:
-            requests = steps.send(result)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        result = run_requests(requests, backend)
-
-
-def run_requests(requests: Requests, backend: Backend) -> Sequence[Any]:
-    """One step of the backend: all requests are of one kind."""
-    if isinstance(requests[0], EncodeRequest):
-        return backend.encode(requests)
-    return backend.decode(requests)

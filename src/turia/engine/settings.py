@@ -2,69 +2,130 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from operator import index
-from typing import Literal
+from typing import Any, Literal
 
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError
-from turia.policy.waitk import Rounding
+from turia.policy.base import Policy
+from turia.policy.table import parse_policy
+from turia.policy.waitk import MOST_WORDS, Rounding, WaitK
 
 Encoding = Literal["incremental", "full"]
-MOST_WORDS = 1_000_000
-"""More than any speech has; of k and of the history alike."""
 LONGEST_WORD = 40
 """Pieces of a target word; a longer one is ended by force. So much room the model has left whenever one is begun, and
 no further may a beam look ahead."""
 LEAST_POSITIONS = 2 * (LONGEST_WORD + 2)
 """Of a model: half of them may be history."""
+_UNSET: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Settings:
     """Latency and search of a stream."""
 
-    k: int = 4
-    """Words of lead."""
-    gamma: float = 1.0
+    policy: Policy
+    """When a word is written (docs/policies.md)."""
+    gamma: float
     """Target words per source word."""
-    history: int = 60
+    history: int
     """Words of history on either side; 0 for none."""
-    rounding: Rounding = "floor"
-    encoding: Encoding = "incremental"
+    encoding: Encoding
     """`incremental` keeps encoder states; `full` encodes the window again at each READ, with all words seeing all if
     the encoder is no unidirectional one."""
-    recompute: bool = False
+    recompute: bool
     """Decoder states of words already written are computed again with all the source read since (the authors' way)."""
-    beam: int = 1
+    beam: int
     """Hypotheses of the speculative beam; 1 is greedy (Eq. 1)."""
-    lookahead: int = 3
+    lookahead: int
     """Pieces that the speculative beam looks ahead while the sentence is still being spoken."""
+    max_lag: int
+    """Source words by which a policy that looks at drafts may fall behind; then the engine commits a word of its own
+    accord."""
 
-    def __post_init__(self) -> None:
-        for name, least, most in _RANGES:
-            value = getattr(self, name)
-            try:
-                # Whole numbers of numpy too; true and false are none, though Python takes them for 1 and 0.
-                number = None if isinstance(value, bool) else index(value)
-            except TypeError:
-                number = None
-            if number is None or not least <= number <= most:
-                raise ConfigError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
-            object.__setattr__(self, name, number)
-        if isinstance(self.gamma, bool) or not isinstance(self.gamma, int | float) or not 0.1 <= self.gamma <= 10:
-            raise ConfigError(f"gamma is {self.gamma!r}, expected 0.1 to 10")
-        if self.rounding not in ("floor", "ceil"):
-            raise ConfigError(f"rounding is {self.rounding!r}, expected 'floor' or 'ceil'")
-        if self.encoding not in ("incremental", "full"):
-            raise ConfigError(f"encoding is {self.encoding!r}, expected 'incremental' or 'full'")
-        if not isinstance(self.recompute, bool):
-            raise ConfigError(f"recompute is {self.recompute!r}, expected True or False")
+    def __init__(
+        self,
+        k: int = _UNSET,
+        gamma: float = 1.0,
+        history: int = 60,
+        rounding: Rounding = _UNSET,
+        encoding: Encoding = "incremental",
+        recompute: bool = False,
+        beam: int = 1,
+        lookahead: int = 3,
+        max_lag: int = 30,
+        policy: Policy | str = _UNSET,
+    ) -> None:
+        """`k` and `rounding` are short for a wait-k policy."""
+        if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.1 <= gamma <= 10:
+            raise ConfigError(f"gamma is {gamma!r}, expected 0.1 to 10")
+        if encoding not in ("incremental", "full"):
+            raise ConfigError(f"encoding is {encoding!r}, expected 'incremental' or 'full'")
+        if not isinstance(recompute, bool):
+            raise ConfigError(f"recompute is {recompute!r}, expected True or False")
+        values = {
+            "policy": _policy(policy, k, rounding),
+            "gamma": gamma,
+            "history": _whole("history", history, 0, MOST_WORDS),
+            "encoding": encoding,
+            "recompute": recompute,
+            "beam": _whole("beam", beam, 1, MOST_HYPOTHESES),
+            "lookahead": _whole("lookahead", lookahead, 1, LONGEST_WORD),
+            "max_lag": _whole("max_lag", max_lag, 1, MOST_WORDS),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def k(self) -> int | None:
+        """Of wait-k; other policies have none."""
+        return self.policy.k if isinstance(self.policy, WaitK) else None
+
+    def changed(self, **changes: Any) -> Settings:
+        """These settings with some of them changed; a new `k` or `rounding` keeps the rest of a wait-k policy."""
+        short = {name: changes.pop(name) for name in ("k", "rounding") if name in changes}
+        if short:
+            if "policy" in changes:
+                raise ConfigError(f"policy and {' and '.join(short)} are both given; {next(iter(short))} is for wait-k")
+            old = self.policy if isinstance(self.policy, WaitK) else WaitK()
+            new = _policy(_UNSET, short.get("k", old.k), short.get("rounding", old.rounding))
+            changes["policy"] = replace(old, **new.parameters())
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, from which `from_json` makes them again."""
+        return asdict(self) | {"policy": str(self.policy)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """What `to_json` gave, here or in release 0.1, whose only policy was wait-k."""
+        return cls(**data)
 
 
-_RANGES = (
-    ("k", 1, MOST_WORDS),
-    ("history", 0, MOST_WORDS),
-    ("beam", 1, MOST_HYPOTHESES),
-    ("lookahead", 1, LONGEST_WORD),
-)
+def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:
+    if policy is not _UNSET:
+        if k is not _UNSET or rounding is not _UNSET:
+            raise ConfigError("policy and k are both given; k is short for policy wait-k")
+        if isinstance(policy, str):
+            return parse_policy(policy)
+        if not isinstance(policy, Policy):
+            raise ConfigError(f"policy is {policy!r}, expected a policy such as 'wait-k:k=4'")
+        return policy
+    if rounding is not _UNSET and rounding not in ("floor", "ceil"):
+        raise ConfigError(f"rounding is {rounding!r}, expected 'floor' or 'ceil'")
+    return WaitK(
+        k=WaitK.k if k is _UNSET else _whole("k", k, 1, MOST_WORDS),
+        rounding=WaitK.rounding if rounding is _UNSET else rounding,
+    )
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    try:
+        # Whole numbers of numpy too; true and false are none, though Python takes them for 1 and 0.
+        number = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise ConfigError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
+    return number

@@ -11,26 +11,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, replace
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from turia.engine.model import Model, Steps, run_steps
-from turia.engine.search import REPLACEMENT, Writer
+from turia.engine.backend import Steps, run_steps
+from turia.engine.draft import Drafting, make_draft
+from turia.engine.model import Model
 from turia.engine.settings import Settings
-from turia.engine.window import Growing, History
+from turia.engine.window import History, PartialSentence, are_reads
+from turia.engine.writer import REPLACEMENT, Writer
 from turia.errors import InputError, ModelError
+from turia.policy.base import CountingPolicy, LookingPolicy, Memory, Situation
 from turia.policy.guards import degenerate, length_limit, loops
-from turia.policy.waitk import may_write
-from turia.segmenter.online import Reason, Segmenter, Visible, is_words
+from turia.policy.waitk import WaitK, words_needed
+from turia.policy.whole import Whole
+from turia.segmenter.online import Reason, ReleasedWord, Segmenter, is_words
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.layout import closing_symbol
 from turia.text.normalise import clean_word, normalise_word
 from turia.text.subwords import Subwords
 from turia.text.symbols import UNK_ID, WORD_END
 
-STATE_VERSION = 1
+STATE_VERSION = 2
+_READABLE_STATES = (1, 2)
+"""1 is of release 0.1, whose only policy was wait-k."""
 LONGEST_INPUT = 200
 """Letters of a source word that are looked at; nobody says longer ones."""
 MOST_PIECES = 64
@@ -59,6 +65,7 @@ class Stream:
         self._writer = self._new_writer()
         self._words: list[str] = []
         self._muted = False
+        self._policy_memory: Memory = {}
 
     # --- for callers ----------------------------------------------------------------------------------------------
 
@@ -79,18 +86,24 @@ class Stream:
 
         A note of kind "settings" tells the sentence from which they hold.
         """
-        self._pending_settings = _fitting(self.model, replace(self._chosen(), **settings))
+        self._pending_settings = _fitting(self.model, self._chosen().changed(**settings))
 
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
         settings = self.settings if self.read else self._chosen()
-        kept = {name: value for name, value in asdict(settings).items() if name not in ("beam", "lookahead")}
-        if settings.beam > 1:
-            kept |= {"beam": settings.beam, "lookahead": settings.lookahead}
+        policy = settings.policy
         return {
             "model": self.model.name,
-            **({"files": self.model.files} if self.model.files else {}),
-            **kept,
+            **({"files": self.model.fingerprint} if self.model.fingerprint else {}),
+            "policy": str(policy),
+            **({"k": policy.k} if isinstance(policy, WaitK) else {}),
+            "gamma": settings.gamma,
+            "history": settings.history,
+            **({"rounding": policy.rounding} if isinstance(policy, WaitK) else {}),
+            **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy) else {}),
+            "encoding": settings.encoding,
+            "recompute": settings.recompute,
+            **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
             "window": self.segmenter.window,
             "segmenter": str(self.segmenter.reason),
             "units": "words",
@@ -158,7 +171,7 @@ class Stream:
         records.append(End(self.read, self.written))
         return records
 
-    def _take(self, visible: Visible, records: list[Record]) -> Steps[None]:
+    def _take(self, visible: ReleasedWord, records: list[Record]) -> Steps[None]:
         """A word becomes visible to the translator, or a sentence is closed."""
         if visible.word is not None:
             pieces = self._pieces(visible.word, records)
@@ -173,30 +186,80 @@ class Stream:
             yield from self._write(records)
 
     def _write(self, records: list[Record]) -> Steps[None]:
-        """Writes what the policy allows."""
-        settings, writer = self.settings, self._writer
-        closed = writer.closing is not None
-        reason = "policy" if not closed else "flush" if self.ended else "catch-up"
-        if not writer.source.ids:
+        """Writes what the policy allows; a closed sentence, to its end."""
+        writer, policy = self._writer, self.settings.policy
+        if not writer.source.ids or self._muted:
             return
-        while not self._muted and may_write(
-            len(self._words) + 1, settings.k, writer.source.words, closed, settings.gamma, settings.rounding
-        ):
-            if self._cut(records):
-                return
-            word = yield from writer.write_word()
-            if word is None:
-                return
-            self._words.append(word)
-            records.append(Write(word, self.written, self.read, self.sentence, reason))
-            self.written += 1
+        if writer.closing is not None:
+            yield from self._write_rest(records)
+        elif isinstance(policy, CountingPolicy):
+            while not self._muted and policy.may_write(self._situation()):
+                yield from self._write_word("policy", records)
+        else:
+            assert isinstance(policy, LookingPolicy)
+            yield from self._look(policy, records)
+
+    def _write_rest(self, records: list[Record]) -> Steps[None]:
+        """The sentence is closed: its translation is written to its end."""
+        reason = "flush" if self.ended else "catch-up"
+        more = True
+        while more and not self._muted:
+            more = yield from self._write_word(reason, records)
+
+    def _write_word(self, reason: str, records: list[Record]) -> Steps[bool]:
+        """Writes one word, unless a guard stops the sentence or it has no more: then False."""
+        if self._cut(records):
+            return False
+        word = yield from self._writer.write_word()
+        if word is None:
+            return False
+        self._record_word(word, reason, records)
+        return True
+
+    def _look(self, policy: LookingPolicy, records: list[Record]) -> Steps[None]:
+        """Drafts what could follow, and commits as much of it as the policy keeps."""
+        at = self._situation()
+        overdue = at.lag >= self.settings.max_lag
+        if not overdue and not policy.wants_draft(at):
+            return
+        most = self._draft_words(at)
+        if most == 0 or self._cut(records):
+            return
+        drafted = yield from make_draft(self._writer, policy, most)
+        draft = drafted.draft
+        kept = min(policy.keep(at, draft, self._policy_memory), len(draft.words))
+        reason = "policy"
+        if kept == 0 and overdue and draft.words:
+            kept, reason = 1, "max-lag"
+        for number, word in enumerate(draft.words[:kept]):
+            if number and self._cut(records):
+                kept = number
+                break
+            self._record_word(word.text, reason, records)
+        if kept:
+            self._writer.commit(drafted, kept)
+
+    def _draft_words(self, at: Situation) -> int:
+        """Words that a draft may have: as many as wait-1 would write by now, as no model has learned to write more."""
+        words = 0
+        while at.read >= words_needed(at.written + words + 1, 1, at.gamma):
+            words += 1
+        return words
+
+    def _record_word(self, word: str, reason: str, records: list[Record]) -> None:
+        self._words.append(word)
+        records.append(Write(word, self.written, self.read, self.sentence, reason))
+        self.written += 1
+
+    def _situation(self) -> Situation:
+        return Situation(self._writer.source.words, len(self._words), self.settings.gamma)
 
     def _take_settings(self, records: list[Record]) -> None:
         """With its first word, a sentence gets the settings that were chosen last."""
         if self._pending_settings is None or self._writer.source.words:
             return
-        old, new = asdict(self.settings), asdict(self._pending_settings)
-        if changes := [f"{name} {value}" for name, value in new.items() if value != old[name]]:
+        old, new = _listed(self.settings), _listed(self._pending_settings)
+        if changes := [f"{name} {value}" for name, value in new.items() if value != old.get(name)]:
             records.append(Note("settings", self.sentence, ", ".join(changes)))
         self.settings, self._pending_settings = self._pending_settings, None
         self._writer = self._new_writer()
@@ -231,11 +294,11 @@ class Stream:
             records.append(Note("history-dropped", self.sentence, "the sentence looks degenerate"))
             self._history.drop()
         elif self._words:
-            self._history.add(writer.source, writer.target)
+            self._history.add(writer.source, writer.target, writer.reads)
         else:
             self._history.skip()
         self.sentence += 1
-        self._words, self._muted = [], False
+        self._words, self._muted, self._policy_memory = [], False, {}
         self._writer = self._new_writer()
 
     def _new_writer(self) -> Writer:
@@ -285,9 +348,9 @@ class Stream:
         return {
             "version": STATE_VERSION,
             "model": self.model.name,
-            "pieces": self.model.pieces,
-            "settings": asdict(self.settings),
-            "pending_settings": None if self._pending_settings is None else asdict(self._pending_settings),
+            "pieces": self.model.vocabulary_fingerprint,
+            "settings": self.settings.to_json(),
+            "pending_settings": None if self._pending_settings is None else self._pending_settings.to_json(),
             "counts": {name: getattr(self, name) for name in _COUNTS},
             "ended": self.ended,
             "history": self._history.to_json(),
@@ -296,6 +359,9 @@ class Stream:
             "source": writer.source.to_json(),
             "target": writer.target.to_json(),
             "row_limits": list(writer.row_limits),
+            "reads": list(writer.reads),
+            "policy_memory": deepcopy(self._policy_memory),
+            "drafting": writer.drafting.to_json(),
             "segmenter": self.segmenter.state(),
         }
 
@@ -304,12 +370,13 @@ class Stream:
         """A stream that goes on where `state` was taken; `segmenter` is a new one of the same kind."""
         if not isinstance(state, dict):
             raise InputError(f"not the state of a stream: {type(state).__name__}")
-        if state.get("version") != STATE_VERSION:
-            raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {STATE_VERSION}")
+        if state.get("version") not in _READABLE_STATES:
+            known = " and ".join(map(str, _READABLE_STATES))
+            raise InputError(f"stream state of version {state.get('version')!r}; this Turia reads {known}")
         if state.get("model") != model.name:
             raise InputError(f"stream state of model {state.get('model')!r}, but this model is {model.name!r}")
         # Newer weights with the same pieces may go on.
-        if state.get("pieces") != model.pieces:
+        if state.get("pieces") != model.vocabulary_fingerprint:
             raise InputError(f"stream state of another {model.name!r}, which had other pieces")
         try:
             stream = cls._restored(model, segmenter, state)
@@ -321,24 +388,27 @@ class Stream:
     @classmethod
     def _restored(cls, model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:
         segmenter.restore(state["segmenter"])
-        stream = cls(model, segmenter, Settings(**state["settings"]))
+        stream = cls(model, segmenter, Settings.from_json(state["settings"]))
         pending = state["pending_settings"]
-        stream._pending_settings = None if pending is None else _fitting(model, Settings(**pending))
+        stream._pending_settings = None if pending is None else _fitting(model, Settings.from_json(pending))
         for name in _COUNTS:
             setattr(stream, name, state["counts"][name])
         words = state["words"]
         # The state stays the caller's. What is no list is left as it is, to be refused.
         stream._words = list(words) if isinstance(words, list) else words
         stream.ended, stream._muted = state["ended"], state["muted"]
-        stream._history = History.from_json(state["history"])
-        stream._writer = Writer(
-            model,
-            stream.settings,
-            stream._history,
-            source=Growing.from_json(state["source"]),
-            target=Growing.from_json(state["target"]),
-            row_limits=list(state["row_limits"]),
+        first_release = state["version"] == 1
+        stream._history = History.from_json(state["history"], stream.settings if first_release else None)
+        source, target = PartialSentence.from_json(state["source"]), PartialSentence.from_json(state["target"])
+        writer = Writer(
+            model, stream.settings, stream._history, source, None, target, row_limits=list(state["row_limits"])
         )
+        # Release 0.1 did not note the words read, which follow from the positions that each word's rows saw.
+        writer.reads = writer.reads_from_limits() if first_release else list(state["reads"])
+        stream._writer = writer
+        if not first_release:
+            stream._policy_memory = deepcopy(state["policy_memory"])
+            writer.drafting = Drafting.from_json(state["drafting"])
         return stream
 
     def _check_restored(self) -> None:
@@ -355,6 +425,9 @@ class Stream:
                 and writer.fits()
             ),
             "a limit for each piece": writer.has_sound_limits(),
+            "words read at each word": are_reads(writer.reads, writer.source, writer.target),
+            "what a policy remembers": isinstance(self._policy_memory, dict),
+            "what drafts leave behind": writer.has_sound_drafts(),
             "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
             "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
             "true or false": isinstance(self.ended, bool) and isinstance(self._muted, bool),
@@ -363,7 +436,7 @@ class Stream:
             raise ValueError(f"expected {', '.join(what for what, is_so in good.items() if not is_so)}")
 
 
-def _can_be(side: Growing, subwords: Subwords) -> bool:
+def _can_be(side: PartialSentence, subwords: Subwords) -> bool:
     """Whether text can have given these pieces: all of them known, no reserved symbol, each word with its end."""
     ids = np.array(side.ids, dtype=np.int64)
     if (ids >= len(subwords)).any() or (subwords.is_control[ids] & (ids != UNK_ID)).any():
@@ -375,9 +448,28 @@ def _can_be(side: Growing, subwords: Subwords) -> bool:
 
 def _fitting(model: Model, settings: Settings) -> Settings:
     """`settings`, if the model can be run with them."""
+    if model.anchor == "window" and not isinstance(settings.policy, WaitK | Whole):
+        raise ModelError(
+            f"{model.name}: policy {settings.policy.name} needs masks that are anchored at the sentence; "
+            "this model's count k in pieces of the window: use wait-k"
+        )
+    if isinstance(settings.policy, LookingPolicy) and settings.policy.attention and not model.backend.can_look:
+        raise ModelError(
+            f"{model.name}: policy {settings.policy.name} looks at attention, which this model folder does not give; "
+            "export the model again with this release"
+        )
     if settings.beam > 1 and model.target_subwords.space_first:
         raise ModelError(f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart")
     return settings
+
+
+def _listed(settings: Settings) -> dict[str, Any]:
+    """The settings as notes list them: wait-k by its k and rounding, as in release 0.1."""
+    values = settings.to_json()
+    if isinstance(settings.policy, WaitK):
+        del values["policy"]
+        return {"k": settings.policy.k, "rounding": settings.policy.rounding, **values}
+    return values
 
 
 def _is_picture(letter: str) -> bool:

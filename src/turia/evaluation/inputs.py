@@ -91,7 +91,7 @@ def load_streams(
 
 
 def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: Path | None = None) -> StreamLog:
-    """The stream that a trace of Turia's tells of."""
+    """The stream that a trace of Turia's records."""
     lengths, references = read_sentences(source, reference)
     record = parse_trace(read_lines(trace), str(trace), sum(lengths))
     _check_whole(record, sum(lengths), trace)
@@ -112,7 +112,7 @@ def _seconds(trace: Trace, source_lengths: Sequence[int]) -> Seconds | None:
 def stream_from_actions(
     source: Path, reference: Path, hypothesis: Path, actions: Path, resegmented: Path | None = None
 ) -> StreamLog:
-    """The stream that a hypothesis and its actions tell of, as the authors' logs do."""
+    """The stream that a hypothesis and its actions record, as the authors' logs do."""
     lengths, references = read_sentences(source, reference)
     lines = read_lines(hypothesis, may_be_blank=True)
     text = read_text(actions, may_be_blank=True)

@@ -26,7 +26,7 @@ class Convention(StrEnum):
 
 
 @dataclass(frozen=True)
-class Options:
+class EvaluationOptions:
     """How to score."""
 
     dal_scale: float = DAL_SCALE

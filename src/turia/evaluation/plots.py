@@ -45,10 +45,17 @@ class Point:
 
     curve: str
     """Such as `w = 2`, `oracle segments`, `authors, w = 2` or `PBE, h = 60`."""
-    k: int
+    k: int | None
+    """Of wait-k; other policies have a `label`."""
     bleu: float
     al: float = float("nan")
     dal: float = float("nan")
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the point is called beside it."""
+        return self.label if self.k is None else str(self.k)
 
 
 @dataclass(frozen=True)
@@ -87,15 +94,16 @@ def bleu_against_latency(
 def bleu_against_k(
     points: Sequence[Point], bounds: Sequence[Bound] = (), compared: Sequence[str] = (), title: str = ""
 ) -> Figure:
-    """BLEU against k, one curve per history and encoder; k on a logarithmic axis of base 2."""
+    """BLEU against k of wait-k, one curve per history and encoder; k on a logarithmic axis of base 2."""
+    points = [point for point in points if point.k is not None]
     figure, (axes,) = _figure(1, title)
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sorted({point.k for point in points})))
+    axes.xaxis.set_major_locator(FixedLocator(sorted({point.k for point in points if point.k is not None})))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.set_xlabel("k")
     axes.set_ylabel("BLEU")
-    _draw_curves(axes, points, lambda point: point.k, compared)
+    _draw_curves(axes, points, lambda point: float(point.k or 0), compared)
     _draw_bounds(axes, bounds)
     # The axis itself says each point's k.
     _finish(figure, [], bounds)
@@ -117,8 +125,8 @@ class _Drawn:
     """One axes with its points in drawing order, for the labels."""
 
     axes: Axes
-    curves: list[tuple[str, list[tuple[float, float, int]]]]
-    """Colour; then x, y and k of each point."""
+    curves: list[tuple[str, list[tuple[float, float, str]]]]
+    """Colour; then x, y and name of each point."""
 
 
 def _figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
@@ -138,10 +146,10 @@ def _figure(columns: int, title: str) -> tuple[Figure, list[Axes]]:
 
 def _draw_curves(axes: Axes, points: Sequence[Point], x: Callable[[Point], float], compared: Sequence[str]) -> _Drawn:
     names = list(dict.fromkeys(point.curve for point in points))
-    drawn: list[tuple[str, list[tuple[float, float, int]]]] = []
+    drawn: list[tuple[str, list[tuple[float, float, str]]]] = []
     bright = grey = 0
     for name in names:
-        own = sorted((point for point in points if point.curve == name), key=lambda point: point.k)
+        own = sorted((point for point in points if point.curve == name), key=x)
         if name in compared:
             colour, marker, line = GREY, MARKERS[-1 - grey % len(MARKERS)], LINES[-1 - grey % len(LINES)]
             grey += 1
@@ -159,7 +167,7 @@ def _draw_curves(axes: Axes, points: Sequence[Point], x: Callable[[Point], float
             markersize=5.5,
             label=name,
         )
-        drawn.append((colour, [(x(point), point.bleu, point.k) for point in own]))
+        drawn.append((colour, [(x(point), point.bleu, point.name) for point in own]))
     return _Drawn(axes, drawn)
 
 
@@ -210,7 +218,7 @@ def _finish(figure: Figure, drawn: Sequence[_Drawn], bounds: Sequence[Bound]) ->
 
 
 def _label_points(figure: Figure, drawn: _Drawn, bounds: Sequence[Bound]) -> None:
-    """Writes each point's k at the place that hides least. All in pixels."""
+    """Writes each point's name at the place that hides least. All in pixels."""
     axes = drawn.axes
     pixels = figure.dpi / 72
     to_screen = axes.transData.transform
@@ -230,9 +238,9 @@ def _label_points(figure: Figure, drawn: _Drawn, bounds: Sequence[Bound]) -> Non
     lines = np.concatenate(ink)
 
     for colour, points in drawn.curves:
-        for x, y, k in points:
+        for x, y, name in points:
             label = axes.annotate(
-                str(k),
+                name,
                 (x, y),
                 xytext=(0, 0),
                 textcoords="offset points",

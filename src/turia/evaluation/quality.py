@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
 
-
-@dataclass(frozen=True)
-class Score:
-    """One figure with what it was computed with."""
-
-    name: str
-    value: float
-    signature: str
-    confidence: float | None = None
-    """Half the width of the 95 % interval over resampled sentences; None where none was asked for."""
+from turia.evaluation.figures import Figure
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+def bleu(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Figure:
     """Corpus BLEU (13a tokens, case kept); `resamples` above 1 asks for a confidence interval."""
     return _score(BLEU(), "BLEU", hypotheses, references, resamples)
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Figure:
     """Corpus chrF2; `resamples` above 1 asks for a confidence interval."""
     return _score(CHRF(), "chrF", hypotheses, references, resamples)
 
@@ -47,9 +37,10 @@ def paired_p_values(
 
 def _score(
     metric: BLEU | CHRF, name: str, hypotheses: Sequence[str], references: Sequence[str], resamples: int
-) -> Score:
+) -> Figure:
     assert len(hypotheses) == len(references) > 0
     # sacrebleu takes 1 for "no bootstrap" and leaves -1 where it has no interval.
     result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=max(resamples, 1))
     interval = float(result._ci) if resamples > 1 else None
-    return Score(name, float(result.score), metric.get_signature().format(), interval)
+    signature = metric.get_signature().format()
+    return Figure(name, float(result.score), "sacrebleu", decimals=2, signature=signature, confidence=interval)

@@ -1,29 +1,25 @@
-"""One report for any number of streams: latency under the conventions asked for, BLEU, chrF, and the signature.
+"""One report for any number of streams: a list of figures, and the signature.
 
-A figure never changes its meaning with an option: `AP`, `AL` and `DAL` are always the paper's, and another
-convention's figures stand under that convention's name. Means are over the sentences of all streams.
-
-The signature says what the figures were computed with, in sacrebleu's manner: `key:value`, parted by bars.
+The figures are those of the measures in `measures`. The signature says what they were computed with, in sacrebleu's
+manner: `key:value`, with bars between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import isnan
+from dataclasses import dataclass
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from turia import __version__
-from turia.evaluation import latency
+from turia.evaluation import measures
+from turia.evaluation.figures import CutStreams, Figure
 from turia.evaluation.inputs import StreamLog
-from turia.evaluation.options import Convention, Options, Unit
-from turia.evaluation.quality import Score, bleu, chrf
+from turia.evaluation.options import EvaluationOptions, Unit
 from turia.evaluation.resegment import NAME as RESEGMENTER
 from turia.evaluation.resegment import resegment
-from turia.evaluation.units import plain_lines, unit_counts
 
 TRACED = {
     "model": "model",
@@ -35,7 +31,14 @@ TRACED = {
     "rounding": "rounding",
 }
 """Names in the signature, and the settings of a trace that they come from."""
-USUAL = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False, "beam": 1, "lookahead": 3}
+USUAL = {
+    "segmenter": "segmenter",
+    "encoding": "incremental",
+    "recompute": False,
+    "beam": 1,
+    "lookahead": 3,
+    "max_lag": 30,
+}
 """Settings of a trace that are in the signature where they are not these."""
 
 
@@ -43,90 +46,67 @@ USUAL = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False
 class Report:
     """The figures of a corpus."""
 
-    ap: float
-    al: float
-    dal: float
-    bleu: Score
-    chrf: Score
+    figures: tuple[Figure, ...]
     streams: int
     sentences: int
     empty: int
     """Sentences that got no words."""
     signature: str
-    others: dict[Convention, dict[str, float]] = field(default_factory=dict)
-    """Figures of the other conventions."""
     hypotheses: tuple[str, ...] = ()
     """What was written for each reference, as plain text."""
-    seconds: dict[str, float] = field(default_factory=dict)
-    """AL and DAL of the authors, StreamLAAL and LongYAAL in seconds, where all traces have times."""
+
+    def figure(self, name: str, group: str | None = None) -> Figure:
+        """The figure of this name, of the paper's conventions or of a group (`simuleval`, `seconds`, ...)."""
+        return next(one for one in self.figures if (one.name, one.group) == (name, group))
+
+    def value(self, name: str, group: str | None = None) -> float:
+        return self.figure(name, group).value
+
+    def group(self, name: str) -> dict[str, float]:
+        """The figures of a group by their names; none if there is no such group."""
+        return {one.name: one.value for one in self.figures if one.group == name}
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON data; a figure that does not exist (no sentence could be scored) is null."""
-        data: dict[str, Any] = {"AP": self.ap, "AL": self.al, "DAL": self.dal}
-        for score in (self.bleu, self.chrf):
-            data[score.name] = score.value
-            if score.confidence is not None:
-                data[f"{score.name}_confidence"] = score.confidence
+        data: dict[str, Any] = {}
+        for figure in self.figures:
+            if figure.group is None:
+                data[figure.name] = figure.json_value()
+                if figure.confidence is not None:
+                    data[f"{figure.name}_confidence"] = figure.confidence
         data |= {"sentences": self.sentences, "streams": self.streams, "empty": self.empty}
         data["signature"] = self.signature
-        for score in (self.bleu, self.chrf):
-            data[f"{score.name}_signature"] = score.signature
-        for convention, figures in self.others.items():
-            data[convention.value] = {name: None if isnan(value) else value for name, value in figures.items()}
-        if self.seconds:
-            data["seconds"] = {name: None if isnan(value) else value for name, value in self.seconds.items()}
+        data |= {f"{figure.name}_signature": figure.signature for figure in self.signed()}
+        for figure in self.figures:
+            if figure.group is not None:
+                data.setdefault(figure.group, {})[figure.name] = figure.json_value()
         return data
 
     def as_table(self) -> Table:
         """The figures for people."""
         table = Table("measure", "convention", box=box.SIMPLE_HEAD)
         table.add_column("value", justify="right")
-        for name, value in (("AP", self.ap), ("AL", self.al), ("DAL", self.dal)):
-            table.add_row(name, Convention.AUTHORS.value, f"{value:.3f}")
-        for convention, figures in self.others.items():
-            for name, value in figures.items():
-                table.add_row(name, convention.value, _figure(value))
-        for name, value in self.seconds.items():
-            table.add_row(name, "in seconds", _figure(value))
-        for score in (self.bleu, self.chrf):
-            interval = "" if score.confidence is None else f" ± {score.confidence:.2f}"
-            table.add_row(score.name, "sacrebleu", f"{score.value:.2f}{interval}")
+        table.add_column("unit")
+        for figure in self.figures:
+            table.add_row(figure.name, figure.convention, figure.shown(), figure.unit)
         return table
 
+    def signed(self) -> list[Figure]:
+        """The figures that have a signature of their own."""
+        return [figure for figure in self.figures if figure.signature]
 
-def _figure(value: float) -> str:
-    """A dash where no sentence could be scored."""
-    return "–" if isnan(value) else f"{value:.3f}"
 
-
-def evaluate(streams: Sequence[StreamLog], options: Options) -> Report:
+def evaluate(streams: Sequence[StreamLog], options: EvaluationOptions) -> Report:
     """Scores streams; where a stream comes without cuts, its words are cut at the references here."""
     assert streams
-    segments = [_segments(stream) for stream in streams]
-    lengths = [[len(words) for words in stream] for stream in segments]
-    references = [line for stream in streams for line in stream.references]
-    hypotheses = plain_lines([words for stream in segments for words in stream], options.unit, options.language)
-
-    ap: list[float] = []
-    al: list[float] = []
-    dal: list[float] = []
-    for stream, own in zip(streams, lengths, strict=True):
-        ap += latency.stream_ap(stream.delays, stream.source_lengths, own)
-        al += latency.stream_al(stream.delays, stream.source_lengths, own)
-        dal += latency.stream_dal(stream.delays, stream.source_lengths, own, options.dal_scale)
+    cut = CutStreams(streams, [_segments(stream) for stream in streams], options)
     return Report(
-        ap=latency.mean(ap),
-        al=latency.mean(al),
-        dal=latency.mean(dal),
-        bleu=bleu(hypotheses, references, options.resamples),
-        chrf=chrf(hypotheses, references, options.resamples),
+        figures=tuple(figure for measure in measures.MEASURES for figure in measure(cut)),
         streams=len(streams),
-        sentences=len(references),
-        empty=sum(length == 0 for own in lengths for length in own),
+        sentences=len(cut.references),
+        empty=sum(length == 0 for lengths in cut.lengths for length in lengths),
         signature=_signature(streams, options),
-        others=_other_conventions(streams, lengths, options),
-        hypotheses=tuple(hypotheses),
-        seconds=_in_seconds(streams, lengths, options),
+        hypotheses=tuple(cut.hypotheses),
     )
 
 
@@ -138,58 +118,7 @@ def _segments(stream: StreamLog) -> Sequence[Sequence[str]]:
     return resegment(stream.words, stream.references)
 
 
-def _other_conventions(
-    streams: Sequence[StreamLog], lengths: Sequence[Sequence[int]], options: Options
-) -> dict[Convention, dict[str, float]]:
-    """The figures of every convention asked for; the reference's length is counted in the hypothesis's units."""
-    asked = [convention for convention in options.conventions() if convention is not Convention.AUTHORS]
-    if not asked:
-        return {}
-    scores: dict[Convention, dict[str, list[float]]] = {
-        Convention.SIMULEVAL: {"AP": [], "AL": [], "LAAL": [], "DAL": []},
-        Convention.STREAMLAAL: {"StreamLAAL": []},
-        Convention.LONGYAAL: {"LongYAAL": []},
-    }
-    for stream, own in zip(streams, lengths, strict=True):
-        counts = unit_counts(stream.references, options.unit, options.language)
-        scores[Convention.STREAMLAAL]["StreamLAAL"] += latency.stream_laal(
-            stream.delays, stream.source_lengths, own, counts
-        )
-        scores[Convention.LONGYAAL]["LongYAAL"] += latency.stream_yaal(
-            stream.delays, stream.source_lengths, own, counts
-        )
-        relative = latency.sentence_delays(stream.delays, stream.source_lengths, own)
-        simuleval = scores[Convention.SIMULEVAL]
-        if stream.simuleval_words is not None and options.unit is Unit.WORD:
-            counts = list(stream.simuleval_words)
-        for delays, source, reference in zip(relative, stream.source_lengths, counts, strict=True):
-            # SimulEval leaves sentences without words out of its means.
-            if delays:
-                simuleval["AP"].append(latency.sentence_ap(delays, source, reference))
-                simuleval["AL"].append(latency.sentence_al(delays, source, reference))
-                simuleval["LAAL"].append(latency.sentence_laal(delays, source, reference))
-                simuleval["DAL"].append(latency.sentence_dal(delays, source))
-    return {
-        convention: {name: latency.mean(values) for name, values in scores[convention].items()} for convention in asked
-    }
-
-
-def _in_seconds(streams: Sequence[StreamLog], lengths: Sequence[Sequence[int]], options: Options) -> dict[str, float]:
-    """The same functions of delays and source lengths in seconds; nothing unless every stream has them."""
-    scores: dict[str, list[float]] = {"AL": [], "DAL": [], "StreamLAAL": [], "LongYAAL": []}
-    for stream, own in zip(streams, lengths, strict=True):
-        if stream.seconds is None:
-            return {}
-        delays, sources = stream.seconds.delays, stream.seconds.source_lengths
-        counts = unit_counts(stream.references, options.unit, options.language)
-        scores["AL"] += latency.stream_al(delays, sources, own)
-        scores["DAL"] += latency.stream_dal(delays, sources, own, options.dal_scale)
-        scores["StreamLAAL"] += latency.stream_laal(delays, sources, own, counts)
-        scores["LongYAAL"] += latency.stream_yaal(delays, sources, own, counts)
-    return {name: latency.mean(values) for name, values in scores.items()}
-
-
-def _signature(streams: Sequence[StreamLog], options: Options) -> str:
+def _signature(streams: Sequence[StreamLog], options: EvaluationOptions) -> str:
     if all(stream.segments is not None for stream in streams):
         cuts = "given"
     elif all(len(stream.references) == 1 for stream in streams):
@@ -209,6 +138,10 @@ def _signature(streams: Sequence[StreamLog], options: Options) -> str:
         values = {str(stream.settings.get(key, "unknown")) for stream in streams}
         if values != {"unknown"}:
             parts[name] = ",".join(sorted(values))
+    # Wait-k is told by its k, as it was when there was no other policy.
+    policies = {str(stream.settings.get("policy", "wait-k")) for stream in streams}
+    if others := sorted(policy for policy in policies if policy.partition(":")[0] != "wait-k"):
+        parts["policy"] = ",".join(others)
     for name, usual in USUAL.items():
         values = {str(stream.settings.get(name, usual)) for stream in streams}
         if values != {str(usual)}:

@@ -1,1 +1,1 @@
-"""Commands that use the engine, and other people's conventions: one file each."""
+"""The old address of the SimulEval agent, which scripts of release 0.1 name. Everything else is in `formats`."""

@@ -1,1 +1,1 @@
-"""One Transformer for all encoders. `masks` is numpy alone; the rest needs torch."""
+"""One Transformer for all encoders, in torch."""

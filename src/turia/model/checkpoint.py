@@ -1,28 +1,26 @@
 """Weights on disk: safetensors and JSON, written whole or not at all. Nothing is ever pickled.
 
-A checkpoint is a folder `model.safetensors` + `model.json` (+ what training adds). It is written under another name and
-renamed when complete, so that a reader never sees half of one.
+A checkpoint is a folder `model.safetensors` + `model.json` (+ what training adds). A reader never sees half of one.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
 
 from turia.errors import ModelError, ResourceError
-from turia.model.presets import Shape
 from turia.model.transformer import Transformer
-from turia.typed import from_dict
+from turia.runtime.shape import Shape
+from turia.schema import from_dict
+from turia.system.files import read_json, replacing
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
 
@@ -35,35 +33,18 @@ def save_checkpoint(
 ) -> None:
     """Writes the new `folder` atomically: the model, `more_tensors` as NAME.safetensors, `more_json` as NAME.json."""
     assert not folder.exists(), f"{folder} would be without a good checkpoint while it is replaced"
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
-        for name, tensors in {"model": model.state_dict(), **(more_tensors or {})}.items():
-            write_durably(partial / f"{name}.safetensors", save({k: v.contiguous() for k, v in tensors.items()}))
-        for name, data in {"model": asdict(model.shape), **(more_json or {})}.items():
-            write_durably(partial / f"{name}.json", json.dumps(data, indent=1).encode())
-        partial.rename(folder)
+        with replacing(folder) as new:
+            new.mkdir()
+            for name, tensors in {"model": model.state_dict(), **(more_tensors or {})}.items():
+                content = save({key: tensor.contiguous() for key, tensor in tensors.items()})
+                (new / f"{name}.safetensors").write_bytes(content)
+            for name, data in {"model": asdict(model.shape), **(more_json or {})}.items():
+                (new / f"{name}.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
         raise ResourceError(
             f"{folder}: could not save the checkpoint: {error.strerror}; earlier checkpoints are untouched"
         ) from error
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Writes and waits until the disk has it: a rename must not overtake the content."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_durably(path: Path, content: bytes) -> None:
-    """Writes under another name and renames: whoever is killed meanwhile leaves the old file or the new one."""
-    partial = path.with_name(path.name + ".partial")
-    write_durably(partial, content)
-    partial.replace(path)
 
 
 def load_shape(folder: Path) -> Shape:
@@ -73,23 +54,22 @@ def load_shape(folder: Path) -> Shape:
 
 def load_json(path: Path) -> dict[str, Any]:
     """A JSON object from a checkpoint."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path}: missing; expected a checkpoint folder") from None
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ModelError(f"{path}: not JSON: {error}") from error
-    if not isinstance(data, dict):
-        raise ModelError(f"{path}: expected a JSON object")
-    return data
+    return read_json(path, "a checkpoint folder", ModelError)
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file."""
     try:
         return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{path}: cannot be read as safetensors: {error}") from error
+
+
+def tensor_names(path: Path) -> list[str]:
+    """The names of the tensors of a safetensors file, without their values."""
+    try:
+        with safe_open(path, "pt") as file:
+            return list(file.keys())
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{path}: cannot be read as safetensors: {error}") from error
 

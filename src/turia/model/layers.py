@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from turia.runtime.shape import ROTARY_BASE
+
 
 class KeysValues(NamedTuple):
     """Keys and values of one attention, each [B, H, C, E]."""
@@ -33,10 +35,44 @@ def sinusoids(positions: int, width: int, marian: bool = False) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=1).float()
 
 
+class Rotation(NamedTuple):
+    """Rotary positions of R rows (Su et al. 2021): cosines and sines of their angles, each [R, E], halves alike."""
+
+    cosines: Tensor
+    sines: Tensor
+
+
+def rotations(positions: int, size: int) -> Rotation:
+    """The rotation of each position, for heads of `size` numbers: dimension i and i + size / 2 turn together."""
+    rates = ROTARY_BASE ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+    angles = torch.arange(positions, dtype=torch.float64)[:, None] * torch.cat([rates, rates])[None]
+    return Rotation(angles.cos().float(), angles.sin().float())
+
+
+def rotate(x: Tensor, rotation: Rotation | None) -> Tensor:
+    """x [B, H, R, E], each row turned by its position. Products of such rows depend on distances alone."""
+    if rotation is None:
+        return x
+    left, right = x.chunk(2, dim=-1)
+    return x * rotation.cosines + torch.cat([-right, left], dim=-1) * rotation.sines
+
+
 def bias_from_limits(limits: Tensor, columns: int) -> Tensor:
     """[B, 1, R, columns] from limits [B, R]: row r sees the columns before its limit."""
     hidden = torch.arange(columns, device=limits.device) >= limits[:, None, :, None]
     return torch.zeros(hidden.shape, device=limits.device).masked_fill(hidden, float("-inf"))
+
+
+def attend(queries: Tensor, memory: KeysValues, bias: Tensor, dropout: float) -> Tensor:
+    """[B, H, R, E] what each query finds in `memory`."""
+    keys, values = memory
+    if not torch.is_autocast_enabled("cpu"):
+        return F.scaled_dot_product_attention(queries, keys, values, attn_mask=bias, dropout_p=dropout)
+    # torch's attention for CPUs takes twice the time in bfloat16, other than its products of matrices.
+    with torch.autocast("cpu", enabled=False):
+        return F.scaled_dot_product_attention(
+            queries.float(), keys.float(), values.float(), attn_mask=bias, dropout_p=dropout
+        )
 
 
 class Attention(nn.Module):
@@ -49,17 +85,16 @@ class Attention(nn.Module):
         self.key_value = nn.Linear(width, 2 * width)
         self.output = nn.Linear(width, width)
 
-    def keys_values(self, x: Tensor) -> KeysValues:
-        """[B, C, D] -> keys and values, each [B, H, C, E]."""
+    def keys_values(self, x: Tensor, rotation: Rotation | None = None) -> KeysValues:
+        """[B, C, D] -> keys and values, each [B, H, C, E]. Keys are kept as rotated: their place never changes."""
         keys, values = self.key_value(x).chunk(2, dim=-1)
-        return KeysValues(self._split(keys), self._split(values))
+        return KeysValues(rotate(self._split(keys), rotation), self._split(values))
 
-    def forward(self, x: Tensor, memory: KeysValues, bias: Tensor) -> Tensor:
+    def forward(self, x: Tensor, memory: KeysValues, bias: Tensor, rotation: Rotation | None = None) -> Tensor:
         """[B, R, D] queries over `memory`."""
         dropout = self.dropout if self.training else 0.0
-        attended = F.scaled_dot_product_attention(
-            self._split(self.query(x)), memory.keys, memory.values, attn_mask=bias, dropout_p=dropout
-        )
+        queries = rotate(self._split(self.query(x)), rotation)
+        attended = attend(queries, memory, bias, dropout)
         mixed: Tensor = self.output(attended.transpose(1, 2).flatten(2))
         return mixed
 
@@ -114,11 +149,13 @@ class EncoderLayer(nn.Module):
         self.around_attention = Residual(width, dropout, pre_norm)
         self.around_feed_forward = Residual(width, dropout, pre_norm)
 
-    def forward(self, x: Tensor, bias: Tensor, past: KeysValues | None) -> tuple[Tensor, KeysValues]:
+    def forward(
+        self, x: Tensor, bias: Tensor, rotation: Rotation | None, past: KeysValues | None
+    ) -> tuple[Tensor, KeysValues]:
         """x [B, R, D], bias [B, 1, R, P + R] -> x, and keys and values of all P + R positions."""
         y = self.around_attention.before(x)
-        kept = extend(past, self.attention.keys_values(y))
-        x = self.around_attention.after(x, self.attention(y, kept, bias))
+        kept = extend(past, self.attention.keys_values(y, rotation))
+        x = self.around_attention.after(x, self.attention(y, kept, bias, rotation))
         x = self.around_feed_forward.after(x, self.feed_forward(self.around_feed_forward.before(x)))
         return x, kept
 
@@ -134,12 +171,18 @@ class DecoderLayer(nn.Module):
         self.around_feed_forward = Residual(width, dropout, pre_norm)
 
     def forward(
-        self, x: Tensor, bias: Tensor, memory: KeysValues, memory_bias: Tensor, past: KeysValues | None
+        self,
+        x: Tensor,
+        bias: Tensor,
+        rotation: Rotation | None,
+        memory: KeysValues,
+        memory_bias: Tensor,
+        past: KeysValues | None,
     ) -> tuple[Tensor, KeysValues]:
         """x [B, R, D], bias [B, 1, R, P + R], memory_bias [B, 1, R, S] -> x, and keys and values of all rows."""
         y = self.around_attention.before(x)
-        kept = extend(past, self.attention.keys_values(y))
-        x = self.around_attention.after(x, self.attention(y, kept, bias))
+        kept = extend(past, self.attention.keys_values(y, rotation))
+        x = self.around_attention.after(x, self.attention(y, kept, bias, rotation))
         y = self.around_cross_attention.before(x)
         x = self.around_cross_attention.after(x, self.cross_attention(y, memory, memory_bias))
         x = self.around_feed_forward.after(x, self.feed_forward(self.around_feed_forward.before(x)))

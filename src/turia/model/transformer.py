@@ -15,19 +15,27 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from turia.model.layers import DecoderLayer, EncoderLayer, KeysValues, bias_from_limits, sinusoids
-from turia.model.presets import Shape
+from turia.model.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    KeysValues,
+    Rotation,
+    bias_from_limits,
+    rotations,
+    sinusoids,
+)
+from turia.runtime.shape import Shape
 from turia.text.symbols import PAD_ID
 
 
-class Encoded(NamedTuple):
+class EncoderOutput(NamedTuple):
     states: Tensor
     """[B, S, D] of the new positions."""
     kept: list[KeysValues]
     """Per layer, all positions so far."""
 
 
-class Decoded(NamedTuple):
+class DecoderOutput(NamedTuple):
     states: Tensor
     """[B, T, D] of the new rows; `logits` turns them into scores."""
     kept: list[KeysValues]
@@ -49,7 +57,12 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.logits_bias = nn.Parameter(torch.zeros(shape.target_vocabulary)) if shape.marian else None
         self.positions: Tensor
-        self.register_buffer("positions", sinusoids(shape.max_positions, width, shape.marian), persistent=False)
+        """[max_positions, D] what is added to embeddings, or [2, max_positions, E] cosines and sines of rotations."""
+        if shape.positions == "rotary":
+            table = torch.stack(rotations(shape.max_positions, width // shape.heads))
+        else:
+            table = sinusoids(shape.max_positions, width, shape.marian)
+        self.register_buffer("positions", table, persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -65,17 +78,18 @@ class Transformer(nn.Module):
 
     def encode(
         self, source: Tensor, reach: Tensor, past: list[KeysValues] | None = None, shift: Tensor | None = None
-    ) -> Encoded:
+    ) -> EncoderOutput:
         """source, reach [B, R]: new positions, and how many of the P + R columns each sees; shift [B], see `_embed`."""
         offset = past[0].keys.shape[2] if past else 0
         embedding = self.target_embedding if self.shape.joint else self.source_embedding
         x = self._embed(embedding, source, offset, shift)
         bias = bias_from_limits(reach, offset + source.shape[1])
+        rotation = self._rotation(offset, source.shape[1])
         kept = []
         for index, layer in enumerate(self.encoder_layers):
-            x, columns = layer(x, bias, past[index] if past else None)
+            x, columns = layer(x, bias, rotation, past[index] if past else None)
             kept.append(columns)
-        return Encoded(self.encoder_norm(x), kept)
+        return EncoderOutput(self.encoder_norm(x), kept)
 
     def memory(self, states: Tensor) -> list[KeysValues]:
         """What the decoder's cross-attention keeps of encoder states [B, S, D], per layer."""
@@ -88,18 +102,19 @@ class Transformer(nn.Module):
         limit: Tensor,
         past: list[KeysValues] | None = None,
         shift: Tensor | None = None,
-    ) -> Decoded:
+    ) -> DecoderOutput:
         """target, limit [B, T]: input pieces, and how many source columns each row sees; shift [B] as in `_embed`."""
         offset, rows = (past[0].keys.shape[2] if past else 0), target.shape[1]
         x = self._embed(self.target_embedding, target, offset, shift)
         causal = torch.arange(offset + 1, offset + rows + 1, device=target.device)[None]
         bias = bias_from_limits(causal, offset + rows)
         memory_bias = bias_from_limits(limit, memory[0].keys.shape[2])
+        rotation = self._rotation(offset, rows)
         kept = []
         for index, layer in enumerate(self.decoder_layers):
-            x, columns = layer(x, bias, memory[index], memory_bias, past[index] if past else None)
+            x, columns = layer(x, bias, rotation, memory[index], memory_bias, past[index] if past else None)
             kept.append(columns)
-        return Decoded(self.decoder_norm(x), kept)
+        return DecoderOutput(self.decoder_norm(x), kept)
 
     def logits(self, states: Tensor) -> Tensor:
         """[..., D] -> [..., V], by the embedding that the decoder reads with."""
@@ -115,8 +130,18 @@ class Transformer(nn.Module):
 
     def _embed(self, embedding: nn.Module, ids: Tensor, offset: int, shift: Tensor | None) -> Tensor:
         """The pieces from position `offset` on; with `shift` [B], each row of the batch that much further on."""
-        positions = self.positions[offset : offset + ids.shape[1]]
-        if shift is not None:
-            positions = self.positions[shift[:, None] + torch.arange(offset, offset + ids.shape[1], device=ids.device)]
-        embedded: Tensor = self.dropout(embedding(ids) * math.sqrt(self.shape.width) + positions)
+        pieces = embedding(ids) * math.sqrt(self.shape.width)
+        if self.shape.positions == "sinusoidal":
+            positions = self.positions[offset : offset + ids.shape[1]]
+            if shift is not None:
+                places = torch.arange(offset, offset + ids.shape[1], device=ids.device)
+                positions = self.positions[shift[:, None] + places]
+            pieces = pieces + positions
+        embedded: Tensor = self.dropout(pieces)
         return embedded
+
+    def _rotation(self, offset: int, rows: int) -> Rotation | None:
+        """Of the rows from position `offset` on; None where positions are added to the embeddings."""
+        if self.shape.positions == "sinusoidal":
+            return None
+        return Rotation(*self.positions[:, offset : offset + rows])

@@ -1,1 +1,1 @@
-"""When a word may be written. Pure functions of counts; knows no model."""
+"""When a word may be written, and what a row may see. Pure functions of counts; knows no model."""

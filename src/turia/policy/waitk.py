@@ -7,12 +7,21 @@ Counts are whole words. gamma is the decimal that was written: (t - 1) / gamma i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
+
+from turia.policy.base import CountingPolicy, Situation
+from turia.schema import number, whole
 
 Rounding = Literal["floor", "ceil"]
+MOST_WORDS = 1_000_000
+"""More than any speech has; of k and of the history alike."""
+Ratio = Annotated[float, number("from 0.1 to 10", lambda value: 0.1 <= value <= 10)]
+"""Target words per source word."""
+Lead = Annotated[int, whole(1, MOST_WORDS)]
 
 
 @lru_cache(maxsize=64)
@@ -35,14 +44,16 @@ def words_needed(t: int, k: int, gamma: float = 1.0, rounding: Rounding = "floor
     return k + _caught_up(t - 1, gamma, rounding)
 
 
-def may_write(
-    t: int, k: int, sentence_read: int, closed: bool, gamma: float = 1.0, rounding: Rounding = "floor"
-) -> bool:
-    """Whether target word t may be written when `sentence_read` words of its sentence are visible.
+@dataclass(frozen=True)
+class WaitK(CountingPolicy):
+    """Stays k source words ahead of the target words, gamma of which stand for one source word."""
 
-    A closed sentence has been read whole: its rest is written without waiting (the catch-up of METHOD
-    section 2). The first action of a sentence is always READ.
-    """
-    if sentence_read == 0:
-        return False
-    return closed or sentence_read >= words_needed(t, k, gamma, rounding)
+    name: ClassVar[str] = "wait-k"
+    k: Lead = 4
+    gamma: Ratio | None = None
+    """In place of the stream's."""
+    rounding: Rounding = "floor"
+
+    def may_write(self, at: Situation) -> bool:
+        """Whether k + written / gamma words of the sentence have been read. Its first action is always READ."""
+        return at.read >= words_needed(at.written + 1, self.k, self.gamma or at.gamma, self.rounding)

@@ -1,1 +1,1 @@
-"""Trained models as ONNX graphs, and the fast way to run them. `export` and `graph` need the train extra."""
+"""Model folders, and ONNX Runtime, which runs them. No torch in here."""

@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from turia import __version__
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
-from turia.model.presets import Shape
-from turia.runtime.tensors import Precision
+from turia.runtime.shape import Precision, Shape
+from turia.schema import from_dict, to_dict
+from turia.system.files import read_json
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords
-from turia.typed import from_dict, to_dict
 
-FORMAT = 2
-"""1, before the first release, had weights of 8 bits, which the kernels that this one takes would saturate."""
+FORMAT = 3
+"""3 knows rotary positions. 2, of release 0.1, is still read. 1, before that, had weights of 8 bits, which today's
+kernels would saturate."""
+_READABLE = (2, 3)
 AS_GIVEN = 0
 """In place of a version of text/normalise.py's rules: words as they are. A model must be run with what it was trained
 on."""
@@ -44,7 +47,8 @@ SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
     "target.subwords.model",
 )
 
-Side = Literal["encoder", "decoder"]
+Side = Literal["encoder", "decoder", "look"]
+"""`look` is a decoder that gives the logits and the cross-attention of all rows, for policies that look."""
 STREAMS = (1, 4, 8)
 """There is a graph for each side and for so many streams at once; all share one file of weights."""
 
@@ -73,6 +77,10 @@ class ModelConfig:
     normalisation: int = NORMALISATION
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise; 1 is greedy."""
+    attention_layer: int = -1
+    """The decoder layer whose cross-attention policies look at; -1 is the last."""
+    attention_head: int | None = None
+    """Its head; without it, all heads are averaged."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():
@@ -83,8 +91,15 @@ class ModelConfig:
             raise ConfigError(
                 f"shape.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
             )
+        if self.shape.positions == "rotary" and (width // heads) % 2:
+            raise ConfigError(f"shape.positions is 'rotary', but a head has {width // heads} dimensions, an odd number")
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
+        layers = self.shape.decoder_layers
+        if not -layers <= self.attention_layer < layers:
+            raise ConfigError(f"attention_layer is {self.attention_layer}, but the decoder has {layers} layers")
+        if self.attention_head is not None and not 0 <= self.attention_head < heads:
+            raise ConfigError(f"attention_head is {self.attention_head}, but a layer has {heads} heads")
         if not 1 <= self.beam <= MOST_HYPOTHESES:
             raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 
@@ -107,6 +122,11 @@ class ModelFolder:
     target_subwords: Subwords
     listed: frozenset[str]
     """Files that SHA256SUMS names: no other one counts."""
+
+    @property
+    def can_look(self) -> bool:
+        """Whether it has graphs for policies that look; folders of release 0.1 have none."""
+        return all(graph_file("look", streams) in self.listed for streams in STREAMS)
 
     def check_beam(self, beam: int) -> None:
         """Refuses a search that cannot be."""
@@ -191,17 +211,14 @@ def read_sums(folder: Path) -> dict[str, str]:
 
 
 def _read_config(path: Path) -> ModelConfig:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file; expected a model folder, which `turia export` writes") from None
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ModelError(f"{path}: not JSON: {error}") from error
-    found = data.get("format") if isinstance(data, dict) else None
-    if found != FORMAT:
-        raise ModelError(f"{path}: format {found}, this Turia reads format {FORMAT}; export the model again")
+    data = read_json(path, "a model folder, which `turia export` writes", ModelError)
+    found = data.get("format")
+    if found not in _READABLE:
+        readable = " and ".join(map(str, _READABLE))
+        raise ModelError(
+            f"{path}: format {found}, this Turia ({__version__}) reads formats {readable}; "
+            "install the release that made the model, or export it again with this one"
+        )
     shape = data.get("shape")
     known = {**_known(ModelConfig, data), "shape": _known(Shape, shape) if isinstance(shape, dict) else shape}
     try:

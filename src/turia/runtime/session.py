@@ -17,17 +17,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
+from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
+from turia.text.layout import Ints
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
@@ -47,45 +48,6 @@ _GRAPH_ERRORS: tuple[type[Exception], ...] = (
     ),
 )
 """What a graph that does not fit leads to: ONNX Runtime's own exceptions, which share no base, and numpy's."""
-
-
-class EncoderState(Protocol):
-    """What is kept of the source positions of a window."""
-
-    @property
-    def length(self) -> int: ...
-
-
-class DecoderState(Protocol):
-    """What is kept of the target rows of a window."""
-
-    @property
-    def length(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class EncodeRequest:
-    """New source positions of a window."""
-
-    state: EncoderState | None
-    """None begins a window."""
-    ids: Ints
-    """[R]"""
-    reach: Ints
-    """[R] columns, of the P + R, that each new position sees."""
-
-
-@dataclass(frozen=True)
-class DecodeRequest:
-    """New target rows of a window."""
-
-    state: DecoderState | None
-    """None begins a window."""
-    memory: EncoderState
-    ids: Ints
-    """[R]"""
-    limit: Ints
-    """[R] source columns that each row sees."""
 
 
 class Columns:
@@ -120,7 +82,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class SourceState:
     """The EncoderState of this runtime."""
 
     length: int
@@ -131,12 +93,16 @@ class Encoded:
 
 
 @dataclass(frozen=True, eq=False)
-class Decoded:
+class TargetState:
     """The DecoderState of this runtime."""
 
     length: int
     kept: Columns
     """For more target rows."""
+
+    def truncated(self, length: int) -> TargetState:
+        """The state of the first `length` rows."""
+        return self if length == self.length else TargetState(length, self.kept)
 
 
 class _Rows(NamedTuple):
@@ -160,6 +126,8 @@ class Runtime:
         shape = folder.config.shape
         self._encoder = _Graphs(folder.path, "encoder", threads, providers)
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
+        self._looker = _Graphs(folder.path, "look", threads, providers)
+        self.can_look = folder.can_look
         self._begin_encoding = _nothing(shape.encoder_layers, shape.heads, shape.width)
         self._begin_decoding = _nothing(shape.decoder_layers, shape.heads, shape.width)
         self._check(folder)
@@ -173,7 +141,7 @@ class Runtime:
             if size >= streams:
                 break
 
-    def encode(self, requests: Sequence[EncodeRequest]) -> list[Encoded]:
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
         """The state of each request with its new positions."""
         results = []
         for group in _groups(requests):
@@ -185,7 +153,7 @@ class Runtime:
             kept, memory = self._encoder.run(rows)
             for state, place in zip(states, _places(rows), strict=True):
                 results.append(
-                    Encoded(
+                    SourceState(
                         state.length + place.stop - place.start,
                         state.kept.extended(state.length, kept[:, :, place]),
                         state.memory.extended(state.length, memory[:, :, place]),
@@ -193,34 +161,43 @@ class Runtime:
                 )
         return results
 
-    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[Decoded, Floats]]:
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         """The state of each request with its new rows, and the logits [V] of the last row."""
         results = []
         for group in _groups(requests):
-            states = [self._decoded(request.state) for request in group]
-            rows = []
-            for request, state in zip(group, states, strict=True):
-                memory = self._encoded(request.memory)
-                _check_limits(request.limit, memory.length)
-                causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
-                rows.append(_Rows(request.ids, causal, state.length, state.kept, memory.memory, request.limit))
+            rows = [self._rows(request) for request in group]
             kept, logits = self._decoder.run(rows)
-            for stream, (state, place) in enumerate(zip(states, _places(rows), strict=True)):
-                length = state.length + place.stop - place.start
-                columns = state.kept.extended(state.length, kept[:, :, place])
-                results.append((Decoded(length, columns), logits[stream]))
+            for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
+                results.append((_extended(one, kept[:, :, place]), logits[stream]))
         return results
 
-    def _encoded(self, state: EncoderState | None) -> Encoded:
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        """The same with logits and cross-attention of all new rows."""
+        results = []
+        for group in _groups(requests):
+            rows = [self._rows(request) for request in group]
+            kept, logits, *attention = self._looker.run(rows)
+            for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
+                seen = attention[stream][:, :, :, : group[stream].memory.length]
+                results.append(Looks(_extended(one, kept[:, :, place]), logits[place], seen))
+        return results
+
+    def _rows(self, request: DecodeRequest) -> _Rows:
+        state, memory = self._decoded(request.state), self._encoded(request.memory)
+        _check_limits(request.limit, memory.length)
+        causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
+        return _Rows(request.ids, causal, state.length, state.kept, memory.memory, request.limit)
+
+    def _encoded(self, state: EncoderState | None) -> SourceState:
         if state is None:
-            return Encoded(0, self._begin_encoding, self._begin_decoding)
-        assert isinstance(state, Encoded), "a state of another backend"
+            return SourceState(0, self._begin_encoding, self._begin_decoding)
+        assert isinstance(state, SourceState), "a state of another backend"
         return state
 
-    def _decoded(self, state: DecoderState | None) -> Decoded:
+    def _decoded(self, state: DecoderState | None) -> TargetState:
         if state is None:
-            return Decoded(0, self._begin_decoding)
-        assert isinstance(state, Decoded), "a state of another backend"
+            return TargetState(0, self._begin_decoding)
+        assert isinstance(state, TargetState), "a state of another backend"
         return state
 
     def _check(self, folder: ModelFolder) -> None:
@@ -233,8 +210,8 @@ class Runtime:
             _, logits = self.decode([DecodeRequest(None, state, one * (shape.target_vocabulary - 1), one)])[0]
             length = shape.max_positions - 1
             kept, memory = self._begin_encoding.zeros(length), self._begin_decoding.zeros(length)
-            state = self.encode([EncodeRequest(Encoded(length, kept, memory), one, one)])[0]
-            self.decode([DecodeRequest(Decoded(length, memory), state, one, one)])
+            state = self.encode([EncodeRequest(SourceState(length, kept, memory), one, one)])[0]
+            self.decode([DecodeRequest(TargetState(length, memory), state, one, one)])
         except InputError:
             raise
         except _GRAPH_ERRORS as error:
@@ -243,6 +220,11 @@ class Runtime:
             raise ModelError(
                 f"{folder.path}: the graphs have {len(logits)} target pieces, config.json has {shape.target_vocabulary}"
             )
+
+
+def _extended(rows: _Rows, kept: Floats) -> TargetState:
+    """The state that `rows` continue, with the columns of the new rows."""
+    return TargetState(rows.length + len(rows.ids), rows.kept.extended(rows.length, kept))
 
 
 def _check_arguments(threads: int, providers: Sequence[str]) -> None:
@@ -264,7 +246,7 @@ class _Graphs:
         streams = min(size for size in STREAMS if size >= len(rows))
         # Streams that are missing are played by the first one.
         played = [*rows, *[rows[0]] * (streams - len(rows))]
-        return self.session(streams).run(None, _feeds(played))
+        return self.session(streams).run(None, _feeds(played, last=self._side == "decoder"))
 
     def session(self, streams: int) -> onnxruntime.InferenceSession:
         if streams not in self._sessions:
@@ -328,7 +310,7 @@ def _places(rows: Sequence[_Rows]) -> list[slice]:
     return [slice(end - len(one.ids), end) for one, end in zip(rows, ends, strict=True)]
 
 
-def _feeds(rows: Sequence[_Rows]) -> dict[str, npt.NDArray[Any]]:
+def _feeds(rows: Sequence[_Rows], last: bool) -> dict[str, npt.NDArray[Any]]:
     """What a graph takes (graph.py)."""
     counts = np.array([len(one.ids) for one in rows])
     feeds: dict[str, npt.NDArray[Any]] = {
@@ -337,7 +319,7 @@ def _feeds(rows: Sequence[_Rows]) -> dict[str, npt.NDArray[Any]]:
     }
     if len(rows) > 1:
         feeds["rows"] = counts
-    if rows[0].memory is not None:
+    if last:
         feeds["last"] = np.cumsum(counts) - 1
     for stream, one in enumerate(rows):
         feeds[f"columns.{stream}"] = np.array([one.kept.room, len(one.ids)])

@@ -1,1 +1,1 @@
-"""Where sentences end in a stream of words. Only network, training and export may import torch."""
+"""Where sentences end in a stream of words."""

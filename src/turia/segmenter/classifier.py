@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ import onnxruntime
 from turia.errors import ModelError
 from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state, is_words
 from turia.segmenter.window import PAST, window_ids
+from turia.system.files import read_json
 from turia.text.normalise import normalise_word
 from turia.text.vocabulary import Vocabulary
 
@@ -45,7 +45,7 @@ def segmenter_files(window: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SegmenterSettings:
     """What `segmenter.json` says."""
 
     language: str
@@ -67,14 +67,9 @@ class Settings:
         (folder / SETTINGS_FILE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, folder: Path) -> Settings:
+    def load(cls, folder: Path) -> SegmenterSettings:
         path = folder / SETTINGS_FILE
-        try:
-            data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ModelError(f"{path}: no such file; expected a folder written by `turia segmenter train`") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ModelError(f"{path}: not JSON: {error}") from error
+        data = read_json(path, "a folder written by `turia segmenter train`", ModelError)
         try:
             version, past, windows = data["version"], data["past"], data["windows"]
             language, vocabulary = str(data["language"]), int(data["vocabulary"])
@@ -95,14 +90,14 @@ class Settings:
 
 def windows_in(folder: Path, listed: Container[str]) -> tuple[int, ...]:
     """Future words that the segmenters of a model look at; none, where its sums list no segmenter."""
-    return tuple(sorted(Settings.load(folder).decisions)) if SETTINGS_FILE in listed else ()
+    return tuple(sorted(SegmenterSettings.load(folder).decisions)) if SETTINGS_FILE in listed else ()
 
 
 class Classifier:
     """One exported window, loaded once and shared by all streams."""
 
     def __init__(self, folder: Path, window: int, threads: int = 1) -> None:
-        self.settings = Settings.load(folder)
+        self.settings = SegmenterSettings.load(folder)
         if window not in self.settings.decisions:
             known = ", ".join(map(str, sorted(self.settings.decisions)))
             raise ModelError(f"{folder}: no segmenter of {window} future words; there are {known}")

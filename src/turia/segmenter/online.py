@@ -14,7 +14,7 @@ words left before the limit, a word ends the sentence if its probability reaches
 falls to 0 at the limit itself.
 
 **Closing late.** At a pause, or at the end of the stream, the last word may have come out already (always
-so with w = 0). Then a `Visible` without a word says that the sentence ended at the last word given.
+so with w = 0). Then a `ReleasedWord` without a word says that the sentence ended at the last word given.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 from turia.errors import InputError
 
 MAX_WORDS = 60
-GIVEN = 2
+GIVEN_VERSION = 2
 """Raised when given sentences are ended in another way, and so may get other translations."""
 State = dict[str, Any]
 """Plain JSON data."""
@@ -48,7 +48,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Visible:
+class ReleasedWord:
     """A word that the translator may now read; `word` is None where only the sentence is closed."""
 
     word: str | None
@@ -110,7 +110,7 @@ class Segmenter(ABC):
         self._pending: deque[str] = deque()
         self._open_words = 0
 
-    def push(self, word: str) -> list[Visible]:
+    def push(self, word: str) -> list[ReleasedWord]:
         """The next word of the stream in; the words that thereby become visible out (one or none)."""
         self._pending.append(word)
         return [self._give(self._pending.popleft(), stopped=False)] if len(self._pending) > self.window else []
@@ -118,11 +118,11 @@ class Segmenter(ABC):
     def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
         """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
 
-    def push_pause(self) -> list[Visible]:
+    def push_pause(self) -> list[ReleasedWord]:
         """The speaker stopped: all words out, the sentence ends at the newest one."""
         return self._close(Reason.PAUSE)
 
-    def flush(self) -> list[Visible]:
+    def flush(self) -> list[ReleasedWord]:
         """The stream is over: all words out, the sentence ends at the last one. Afterwards a new stream may begin."""
         visible = self._close(Reason.END)
         self._begin()
@@ -166,7 +166,7 @@ class Segmenter(ABC):
     @abstractmethod
     def _restore_own(self, state: State) -> None: ...
 
-    def _give(self, word: str, stopped: bool) -> Visible:
+    def _give(self, word: str, stopped: bool) -> ReleasedWord:
         """The word out, its sentence closed if an end is probable enough."""
         probability = self._probability(word, tuple(self._pending), stopped)
         left = None if self.max_words is None else self.max_words - self._open_words - 1
@@ -175,7 +175,7 @@ class Segmenter(ABC):
             return self._out(word, None)
         return self._out(word, self.reason if probability >= self._decision.threshold else Reason.FORCED)
 
-    def _close(self, reason: Reason) -> list[Visible]:
+    def _close(self, reason: Reason) -> list[ReleasedWord]:
         visible = []
         while len(self._pending) > 1:
             visible.append(self._give(self._pending.popleft(), stopped=True))
@@ -185,10 +185,10 @@ class Segmenter(ABC):
             visible.append(self._out(None, reason))
         return visible
 
-    def _out(self, word: str | None, reason: Reason | None) -> Visible:
+    def _out(self, word: str | None, reason: Reason | None) -> ReleasedWord:
         self._open_words = 0 if reason else self._open_words + 1
         self._remember(word, ended=reason is not None)
-        return Visible(word, reason)
+        return ReleasedWord(word, reason)
 
 
 class GivenSegmenter(Segmenter):
@@ -213,7 +213,7 @@ class GivenSegmenter(Segmenter):
             raise InputError(f"the stream has more words than the {self._words} of the given sentences")
         return float(self._given_out + 1 in self._ends)
 
-    def _out(self, word: str | None, reason: Reason | None) -> Visible:
+    def _out(self, word: str | None, reason: Reason | None) -> ReleasedWord:
         # With the last of the given sentences the stream is over, and is translated so: no flush comes before that.
         is_last = word is not None and self._given_out + 1 == self._words
         return super()._out(word, Reason.END if is_last and reason is not None else reason)

@@ -1,4 +1,4 @@
-"""Who may do what: API keys, session secrets, one-use tickets, origins of pages. Pure: the caller tells the time.
+"""Who may do what: API keys, session secrets, one-use tickets, origins of pages. Pure: the caller passes the time.
 
 Nothing secret is kept as it is: keys and secrets are compared by their hashes, in constant time.
 """
@@ -54,7 +54,7 @@ class Keys:
         return bool(self._hashes)
 
     def owner(self, key: str | None) -> str | None:
-        """Whose key this is, as a name that tells nothing of the key; None if it is nobody's."""
+        """Whose key this is, as a name that does not reveal the key; None if the key is not known."""
         if not self._hashes:
             return LOCAL
         found = [hashed for hashed in self._hashes if matches(key, hashed)]
@@ -101,7 +101,7 @@ class Tickets(Generic[T]):
         for ticket in [ticket for ticket, kept in self._kept.items() if kept.until < now]:
             del self._kept[ticket]
         if len(self._kept) >= MAX_TICKETS:
-            # The oldest goes; whoever it was for asks again.
+            # The oldest is dropped; its owner can ask for another.
             del self._kept[next(iter(self._kept))]
         ticket = new_secret()
         self._kept[ticket] = _Kept(value, now + self._seconds)

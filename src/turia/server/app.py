@@ -10,29 +10,30 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
 
 from turia import __version__
+from turia.errors import InputError
+from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
+from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
+from turia.server.captions import StreamChoice, Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
-from turia.server.hub import Hub, RefusedError
 from turia.server.limits import Limits
-from turia.server.live import Live
-from turia.server.messages import MAX_BYTES, MAX_K, PROTOCOL, ProtocolError, Role
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest
-from turia.server.session import Translators, finds_sentences
+from turia.server.session import ActiveSession
+from turia.server.sessions import Hub, RefusedError
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
-from turia.server.store import EVENTS_AT_ONCE, Store, StoreError
-from turia.server.transcript import MEDIA_TYPES, Clock, Kind, Side, transcript
+from turia.server.stores.base import EVENTS_AT_ONCE, Store, StoreError
+from turia.server.transcript import MEDIA_TYPES, TranscriptRequest, transcript
 
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -69,17 +70,9 @@ class Info(BaseModel):
     needs_key: bool
 
 
-class NewSession(BaseModel):
-    """What is chosen for a session; k and model may change while it runs."""
-
-    model: str | None = Field(None, description="Name of a model; without it, the server's first.")
-    k: int = Field(4, ge=1, le=MAX_K, description="Words of lead.")
-    punctuation: bool = Field(False, description="Trust the input's punctuation for sentence ends.")
-
-
 class BegunSession(BaseModel):
     session: str = Field(description="The public name: whoever has it can watch.")
-    secret: str = Field(description="For speaking, and for coming back: send it as a bearer token for a ticket.")
+    secret: str = Field(description="For speaking and for reconnecting: send it as a bearer token to get a ticket.")
     ticket: str = Field(description="For the hello of one socket, soon.")
 
 
@@ -127,7 +120,7 @@ def make_app(
     app.middleware("http")(_guard)
     app.add_exception_handler(RefusedError, _busy)
     app.add_exception_handler(StoreError, _no_store)
-    app.add_exception_handler(RequestValidationError, _not_as_asked)
+    app.add_exception_handler(InputError, _not_as_expected)
     _add_health(app)
     _add_sessions(app)
     add_rest(app)
@@ -169,22 +162,21 @@ def _is_small(request: Request) -> bool:
 
 
 async def _busy(request: Request, error: Exception) -> Response:
-    """Past capacity: come back later."""
+    """Past capacity: try again later."""
     assert isinstance(error, RefusedError)
-    return JSONResponse({"detail": str(error), "code": error.code}, 503, _hub(request).limits.come_back())
+    return JSONResponse({"detail": str(error), "code": error.code}, 503, _hub(request).limits.retry_header())
 
 
 async def _no_store(request: Request, error: Exception) -> Response:
     """Sessions cannot be begun or found now; those that run wait."""
     hub = _hub(request)
     hub.metrics.refusals.labels("store").inc()
-    return JSONResponse({"detail": str(error), "code": "store"}, 503, hub.limits.come_back())
+    return JSONResponse({"detail": str(error), "code": "store"}, 503, hub.limits.retry_header())
 
 
-async def _not_as_asked(_: Request, error: Exception) -> Response:
-    """What is wrong where, without repeating what was sent: it may be of any size, and no JSON (NaN)."""
-    assert isinstance(error, RequestValidationError)
-    return JSONResponse({"detail": [{"loc": found["loc"], "msg": found["msg"]} for found in error.errors()]}, 422)
+async def _not_as_expected(_: Request, error: Exception) -> Response:
+    """What is wrong, without repeating a text that was sent."""
+    return JSONResponse({"detail": error.without_text() if isinstance(error, MismatchError) else str(error)}, 422)
 
 
 def _hub(connection: Request | WebSocket) -> Hub:
@@ -249,41 +241,45 @@ def _add_sessions(app: FastAPI) -> None:
             version=__version__, protocol=PROTOCOL, models=models, needs_key=bool(request.app.state.access.keys)
         )
 
-    @app.post("/api/sessions", status_code=201, summary="Begin a session", responses={401: {}, 503: {}})
-    async def begin(request: Request, chosen: NewSession, owner: Owner) -> BegunSession:
-        hub = _hub(request)
-        try:
-            session, secret = await hub.create(
-                owner, chosen.model or next(iter(hub.translators)), chosen.k, chosen.punctuation
-            )
-        except ProtocolError as error:
-            raise HTTPException(422, str(error)) from error
-        ticket = await hub.issue_ticket(session, "speaker")
-        return BegunSession(session=session, secret=secret, ticket=ticket)
+    @app.post(
+        "/api/sessions",
+        status_code=201,
+        summary="Begin a session",
+        responses={401: {}, 422: {}, 503: {}},
+        openapi_extra={"requestBody": _described(NewSession)},
+    )
+    async def begin(request: Request, owner: Owner) -> BegunSession:
+        hub, chosen = _hub(request), from_dict(NewSession, await _json_body(request), pass_over=True)
+        model = chosen.model or next(iter(hub.translators))
+        session_id, secret = await hub.create(owner, StreamChoice(model, chosen.k, chosen.punctuation, chosen.policy))
+        ticket = await hub.issue_ticket(session_id, "speaker")
+        return BegunSession(session=session_id, secret=secret, ticket=ticket)
 
     @app.post(
-        "/api/sessions/{session}/tickets",
+        "/api/sessions/{session_id}/tickets",
         status_code=201,
         summary="A ticket for one socket: with the session's secret to speak, without to watch",
         responses={403: {}, 404: {}},
     )
-    async def ticket(request: Request, session: str, secret: Bearer) -> Ticket:
-        hub, live = _hub(request), await _find(request, session)
-        if secret is not None and not matches(secret, live.saved.secret_hash):
+    async def ticket(request: Request, session_id: str, secret: Bearer) -> Ticket:
+        hub, session = _hub(request), await _find(request, session_id)
+        if secret is not None and not matches(secret, session.secret_hash):
             hub.metrics.refusals.labels("secret").inc()
             raise HTTPException(403, "this is not the secret of the session")
         role: Role = "viewer" if secret is None else "speaker"
-        issued = await hub.issue_ticket(session, role)
+        issued = await hub.issue_ticket(session_id, role)
         return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
 
-    @app.get("/api/sessions/{session}/transcript.{kind}", summary="All that was said so far, as a file")
+    @app.get("/api/sessions/{session_id}/transcript.{kind}", summary="All that was said so far, as a file")
     async def download(
-        request: Request, session: str, kind: Kind, side: Side = "target", clock: Clock = "server"
+        request: Request, session_id: str, kind: str, side: str = "target", clock: str = "server"
     ) -> Response:
-        await _find(request, session)
-        text = await asyncio.to_thread(_transcript, _hub(request).store, session, kind, side, clock)
-        name = f'attachment; filename="captions-{side}.{kind}"'
-        return Response(text, media_type=f"{MEDIA_TYPES[kind]}; charset=utf-8", headers={"Content-Disposition": name})
+        asked = from_dict(TranscriptRequest, {"kind": kind, "side": side, "clock": clock})
+        await _find(request, session_id)
+        text = await asyncio.to_thread(_transcript, _hub(request).store, session_id, asked)
+        name = f'attachment; filename="captions-{asked.side}.{asked.kind}"'
+        kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
+        return Response(text, media_type=kind_of_text, headers={"Content-Disposition": name})
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
@@ -293,7 +289,7 @@ def _add_sessions(app: FastAPI) -> None:
             await websocket.send_denial_response(JSONResponse({"detail": "this origin is not allowed"}, 403))
         elif hub.draining or hub.sockets >= hub.limits.sockets:
             hub.metrics.refusals.labels("sockets").inc()
-            busy = JSONResponse({"detail": "no more connections are taken"}, 503, hub.limits.come_back())
+            busy = JSONResponse({"detail": "no more connections are taken"}, 503, hub.limits.retry_header())
             await websocket.send_denial_response(busy)
         else:
             hub.sockets += 1
@@ -303,23 +299,37 @@ def _add_sessions(app: FastAPI) -> None:
                 hub.sockets -= 1
 
 
-async def _find(request: Request, session: str) -> Live:
-    live = await _hub(request).find(session)
-    if live is None:
+def _described(kind: type[Any]) -> JsonObject:
+    """The body that `kind` is read from, for /openapi.json."""
+    described = TypeAdapter(kind).json_schema()
+    for key, expected in expectations(kind).items():
+        described["properties"][key]["description"] = expected
+    return {"content": {"application/json": {"schema": described}}, "required": True}
+
+
+async def _json_body(request: Request) -> JsonObject:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(422, "expected a JSON object, with Content-Type: application/json")
+    return read_json(await request.body())
+
+
+async def _find(request: Request, session_id: str) -> ActiveSession:
+    session = await _hub(request).find(session_id)
+    if session is None:
         raise HTTPException(404, "no such session")
-    return live
+    return session
 
 
-def _transcript(store: Store, session: str, kind: Kind, side: Side, clock: Clock) -> str:
-    return transcript(_all_events(store, session), kind, side, clock)
+def _transcript(store: Store, session_id: str, asked: TranscriptRequest) -> str:
+    return transcript(_all_events(store, session_id), asked.kind, asked.side, asked.clock)
 
 
-def _all_events(store: Store, session: str) -> Iterator[str]:
+def _all_events(store: Store, session_id: str) -> Iterator[JsonObject]:
     """All that the store has, a few at a time."""
-    first, events = store.events(session, 0, EVENTS_AT_ONCE)
+    first, events = store.events(session_id, 0, EVENTS_AT_ONCE)
     while events:
         yield from events
-        first, events = store.events(session, first + len(events) - 1, EVENTS_AT_ONCE)
+        first, events = store.events(session_id, first + len(events) - 1, EVENTS_AT_ONCE)
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -327,10 +337,10 @@ def _add_pages(app: FastAPI) -> None:
     async def index() -> Response:
         return FileResponse(STATIC / "index.html")
 
-    @app.get("/watch/{session}", include_in_schema=False)
-    async def watch(session: str) -> Response:
+    @app.get("/watch/{session_id}", include_in_schema=False)
+    async def watch(session_id: str) -> Response:
         return FileResponse(STATIC / "watch.html")
 
-    @app.get("/overlay/{session}", include_in_schema=False)
-    async def overlay(session: str) -> Response:
+    @app.get("/overlay/{session_id}", include_in_schema=False)
+    async def overlay(session_id: str) -> Response:
         return FileResponse(STATIC / "overlay.html")

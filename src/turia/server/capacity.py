@@ -2,7 +2,7 @@
 
 A capacity written down would be right for one machine and one model. What is measured is the engine alone, on the
 sample speech of the page, with several streams in a batch; `LOAD` leaves room for all else and for words that come in
-bunches. `python -m benchmarks.server_load` says whether a server then keeps its word.
+bunches. `python -m benchmarks.server_load` measures whether a server then holds as many.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from turia.engine.batcher import run_together
-from turia.server.session import Translating, any_stream
+from turia.server.captions import Translating, any_stream
 
-WORDS_A_SECOND = 2.5
+WORDS_PER_SECOND = 2.5
 """Of a speaker."""
 LOAD = 0.5
 """Share of the time in which the engine works when all streams are taken."""
@@ -27,11 +27,11 @@ def measured_streams(
     translators: Collection[Translating], seconds: float = 2.0, clock: Clock = time.perf_counter
 ) -> int:
     """Streams that the slowest of these models holds; at least one."""
-    costs = [seconds_a_word(translator, seconds / len(translators), clock) for translator in translators]
-    return max(1, int(LOAD / (WORDS_A_SECOND * max(costs))))
+    costs = [seconds_per_word(translator, seconds / len(translators), clock) for translator in translators]
+    return max(1, int(LOAD / (WORDS_PER_SECOND * max(costs))))
 
 
-def seconds_a_word(translator: Translating, seconds: float, clock: Clock) -> float:
+def seconds_per_word(translator: Translating, seconds: float, clock: Clock) -> float:
     """What a source word costs when `TOGETHER` streams share batches, with some history behind them."""
     words = _sample(translator.model.languages[0])
     streams = [any_stream(translator, k=4) for _ in range(TOGETHER)]

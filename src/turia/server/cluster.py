@@ -28,7 +28,7 @@ class Member:
 
 
 class Cluster(Protocol):
-    """What servers tell each other. Methods may be called from any thread, and raise StoreError without an answer."""
+    """What servers know of each other. Any thread may call its methods; they raise StoreError without an answer."""
 
     def announce(self, member: Member) -> None:
         """The member is there, for a few seconds."""

@@ -1,24 +1,28 @@
-"""How much a client may ask for, and the rate at which it may ask. Pure: the caller tells the time."""
+"""How much a client may ask for, and the rate at which it may ask. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from turia.server.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
+from turia.protocol.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
 
 
 @dataclass(frozen=True)
 class Limits:
     """What the server holds clients to. Times are in seconds."""
 
+    OLD_KEYS: ClassVar = {"streams_a_key": "streams_per_key", "words_a_second": "words_per_second"}
+    """In the args of a Ray Serve config file of release 0.1."""
+
     streams: int = 16
     """Streams at once; past it new ones are refused."""
-    streams_a_key: int = 16
+    streams_per_key: int = 16
     sockets: int = 2000
     """Connections at once, viewers included."""
     unacknowledged: int = 1000
     """Inputs that a speaker may have sent before they are acknowledged."""
-    words_a_second: float = 50.0
+    words_per_second: float = 50.0
     """Words are taken no faster than this; the socket is not read meanwhile."""
     burst: float = 500.0
     """Words that may come at once after a silence."""
@@ -33,25 +37,26 @@ class Limits:
     grace: float = 30.0
     """A speaker who lost the connection keeps the place for so long."""
     stall: float = 20.0
-    """A reader that takes nothing for so long is cut."""
+    """A reader that takes nothing for so long is disconnected."""
     drain: float = 10.0
     """Time for finishing what was sent when the server stops."""
     retry_after: float = 5.0
+    """When a client that was refused is to try again."""
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
 
-    def come_back(self) -> dict[str, str]:
+    def retry_header(self) -> dict[str, str]:
         """The header that says when to try again."""
         return {"Retry-After": str(max(1, round(self.retry_after)))}
 
-    def told(self) -> dict[str, float]:
-        """What a client should know."""
+    def for_client(self) -> dict[str, float]:
+        """What a client should know, under its keys on the wire."""
         return {
             "bytes": MAX_BYTES,
             "words": MAX_WORDS,
             "letters": MAX_LETTERS,
             "unacknowledged": self.unacknowledged,
-            "words_a_second": self.words_a_second,
+            "words_a_second": self.words_per_second,
             "idle": self.idle,
         }
 

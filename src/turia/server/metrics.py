@@ -1,16 +1,18 @@
-"""What the server counts, for Prometheus. Numbers alone: no text, no session, no address."""
+"""What the server counts, for Prometheus. Only numbers: no text, no session, no address."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from turia.protocol.events import Event, SourceWord
 from turia.server.cluster import Totals
+from turia.stream.trace import Write
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0)
 WORDS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
@@ -40,12 +42,21 @@ class Metrics:
         self.refusals = Counter("turia_refusals", "Requests and connections refused", ["code"], registry=self.registry)
         self.resumes = Counter("turia_resumes", "Speakers who came back to a session", registry=self.registry)
 
+    def count_words(self, events: Iterable[Event]) -> None:
+        """Source and target words among new events, and how far behind the target words are."""
+        for event in events:
+            if isinstance(event, SourceWord):
+                self.words_in.inc()
+            elif isinstance(event, Write):
+                self.words_out.inc()
+                self.lag.observe(max(0, event.read - event.index - 1))
+
     def text(self) -> bytes:
         """The page that Prometheus reads."""
         return generate_latest(self.registry)
 
     def counts(self) -> dict[str, float]:
-        """What only grows, by name and labels: what servers add up."""
+        """The counters and histograms, by name and labels. They only grow, so servers can add theirs up."""
         return {
             json.dumps([sample.name, sample.labels], sort_keys=True): sample.value
             for family in self.registry.collect()

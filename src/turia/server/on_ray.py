@@ -2,7 +2,7 @@
 
 A replica is a whole server on one core (or GPU): app, sockets, and the thread that translates. Ray's proxies, one on
 each node, take connections and hand each to a replica with few; all replicas share one Redis. A replica, or its node,
-may die at any moment: its speakers come back through a proxy, another replica claims their sessions, and goes on.
+may die at any moment: its speakers reconnect through a proxy, and another replica claims their sessions.
 
 Rules: replicas are begun and ended by how many streams are open (`wanted_replicas`). A replica that Ray takes away is
 no longer asked for its health; it notices, says going-away to all its connections, and ends when they have gone.
@@ -14,8 +14,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import signal
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -33,15 +31,16 @@ from ray.serve.exceptions import RayServeException
 
 from turia.errors import ConfigError, InputError
 from turia.runtime.session import CPU, GPU
+from turia.schema import Natural, Positive, from_dict
 from turia.server.access import Keys
 from turia.server.app import Access, make_app
+from turia.server.captions import Translators
 from turia.server.limits import Limits
-from turia.server.redis_cluster import RedisCluster
-from turia.server.redis_store import RedisStore
 from turia.server.serve import check_origins, listen, read_keys, refuse_strangers, url_of
-from turia.server.session import Translators
-from turia.server.store import JOURNAL
-from turia.typed import Natural, Positive, from_dict
+from turia.server.stores.base import JOURNAL
+from turia.server.stores.redis import RedisStore
+from turia.server.stores.redis_cluster import RedisCluster
+from turia.system.signals import StopRequests
 
 APP = "turia"
 SETTINGS = {
@@ -50,15 +49,16 @@ SETTINGS = {
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
 }
-"""Environment of Ray: it tells nobody, a proxy hands connections to all replicas, not first to those of its own node,
-and on a busy machine a node has two minutes to start and a proxy one (Ray kills it after five seconds otherwise). On a
-cluster, `ray start` must have it."""
+"""Environment of Ray. No usage statistics are sent. A proxy hands connections to all replicas, not first to those of
+its own node. On a busy machine a node has two minutes to start and a proxy one (Ray kills it after five seconds
+otherwise).
+On a cluster, `ray start` must have it."""
 STARTING = {"RAY_gcs_server_port_wait_time_s": "120"}
 """What a machine that starts a cluster has besides: two minutes for its first service, too. It is also how often Ray
 tries to join a cluster, up to a minute each time: nobody is to wait so long for an address that is wrong."""
 HEALTH_SECONDS = 2.0
 UNASKED_SECONDS = 3 * HEALTH_SECONDS
-"""A replica that was not asked for its health for so long is to go."""
+"""A replica that was not asked for its health for so long is not wanted any more."""
 GRACE_SECONDS = 60.0
 """From then on until Ray kills it."""
 SHARE = 0.7
@@ -90,7 +90,7 @@ class Deployed:
     key_file: Path | None = None
     """API keys, one a line; the same file on every node."""
     without_keys: bool = False
-    """Whoever reaches the proxies may begin sessions: for addresses that nobody else reaches."""
+    """Everybody who reaches the proxies may begin sessions: for addresses that only you can reach."""
     origins: tuple[str, ...] = ()
     journal: Positive = JOURNAL
     """Events of a session that Redis keeps."""
@@ -99,7 +99,7 @@ class Deployed:
 
     def all_limits(self) -> Limits:
         sockets = self.streams * (1 + self.audience)
-        return replace(self.limits, streams=self.streams, streams_a_key=self.streams, sockets=sockets)
+        return replace(self.limits, streams=self.streams, streams_per_key=self.streams, sockets=sockets)
 
 
 Load = Callable[[Deployed], Translators]
@@ -107,7 +107,7 @@ Load = Callable[[Deployed], Translators]
 
 def load_models(deployed: Deployed) -> Translators:
     """The translators of a replica; on a GPU if it has one."""
-    from turia.engine.translator import Translator, packaged_models
+    from turia.runtime.translator import Translator, packaged_models
 
     names = deployed.models or packaged_models() or ("de-en",)
     providers = GPU if deployed.gpus else CPU
@@ -154,7 +154,7 @@ class Replica:
         return {"streams": self._app.state.hub.member().streams, "capacity": self._deployed.streams}
 
     async def _watch(self) -> None:
-        """Until the replica is to go; then everybody is sent to another."""
+        """Waits until the replica is not wanted any more; then sends all its clients to another."""
         while True:
             await asyncio.sleep(HEALTH_SECONDS / 2)
             if time.monotonic() - self._asked < UNASKED_SECONDS:
@@ -173,8 +173,8 @@ class Replica:
 
 def wanted_replicas(ctx: AutoscalingContext) -> tuple[int | float, dict[str, Any]]:
     """Replicas for the streams that are open, with room for those to come."""
-    told = ctx.aggregated_metrics or {}
-    streams, capacities = told.get("streams", {}), told.get("capacity", {})
+    metrics = ctx.aggregated_metrics or {}
+    streams, capacities = metrics.get("streams", {}), metrics.get("capacity", {})
     if not capacities:
         return ctx.target_num_replicas, {}
     return replicas_for(sum(streams.values()), max(capacities.values())), {}
@@ -218,10 +218,10 @@ def build(args: dict[str, Any]) -> Application:
     """For a Serve config file: `import_path: turia.server.on_ray:build`."""
     deployed = from_dict(Deployed, args)
     check_origins(deployed.origins)
-    if taken := {"streams", "streams_a_key", "sockets"} & set(args.get("limits", {})):
-        raise ConfigError(f"limits.{min(taken)}: said by `streams` and `audience` of the args, outside of limits")
+    if taken := {"streams", "streams_per_key", "streams_a_key", "sockets"} & set(args.get("limits", {})):
+        raise ConfigError(f"limits.{min(taken)} follows from `streams` and `audience` of the args; leave it out")
     if deployed.key_file is None and not deployed.without_keys:
-        # On which addresses the proxies listen is not told here.
+        # It is not known here on which addresses the proxies listen.
         raise ConfigError(
             "args have no key_file: give one, or say `without_keys: true` if nobody else reaches the proxies"
         )
@@ -229,7 +229,7 @@ def build(args: dict[str, Any]) -> Application:
 
 
 def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
-    """Deploys on the cluster of RAY_ADDRESS, or else on this machine; serves until told to stop."""
+    """Deploys on the cluster of RAY_ADDRESS, or else on this machine; serves until a signal stops it."""
     keyed = bool(read_keys(deployed.key_file))
     refuse_strangers(host, keyed, "or use 127.0.0.1")
     RedisStore(deployed.store).close()
@@ -244,11 +244,10 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
         host, port = proxies_at()
         refuse_strangers(host, keyed, "or restart the Ray Serve that runs there with another host")
         serve.run(application(deployed), name=APP, route_prefix="/")
-        print(f"Turia is at {url_of(host, port)}  (Ctrl-C ends it)", flush=True)
-        stop = threading.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
-        stop.wait()
+        stop = StopRequests()
+        with stop.noted():
+            print(f"Turia is at {url_of(host, port)}  (Ctrl-C ends it)", flush=True)
+            stop.wait()
         serve.delete(APP)
         if "RAY_ADDRESS" not in os.environ:
             serve.shutdown()
@@ -257,7 +256,7 @@ def serve_on_ray(deployed: Deployed, host: str, port: int) -> None:
 
 
 def proxies_at() -> tuple[str, int]:
-    """Host and port of the proxies of the Serve that runs. No public function of Ray tells; a REST call does, where
+    """Host and port of the proxies of the Serve that runs. No public function of Ray says so; a REST call does, where
     there is a dashboard."""
     client = _get_global_client()
     assert client is not None  # it raises where no Serve runs

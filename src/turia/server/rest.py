@@ -2,8 +2,8 @@
 
 A text goes through the same sessions as everybody's words: the same keys, the same places, the same worker, so that
 requests cannot crowd out captions. There is no hurry: a sentence is read whole before it is translated, sentence ends
-come from the punctuation, and a line stays a line. Whoever asks for a session gets its name, and texts that are sent
-with it have the earlier ones as history.
+come from the punctuation, and a line stays a line. A request may ask for a session: it gets the session's name, and
+texts that are sent with the name have the earlier ones as history.
 
 An error is {"error": "..."}; it never repeats the text.
 """
@@ -11,24 +11,25 @@ An error is {"error": "..."}; it never repeats the text.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from turia.errors import ConfigError, FormatError
+from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
+from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
-from turia.server.hub import Hub, RefusedError
+from turia.server.captions import Input, StreamChoice, Word
 from turia.server.limits import Bucket
-from turia.server.live import Follower, Live
-from turia.server.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
-from turia.server.session import Input, Word
-from turia.server.store import EVENTS_AT_ONCE, StoreError
+from turia.server.session import ActiveSession, EventReader
+from turia.server.sessions import Hub, RefusedError
+from turia.server.stores.base import EVENTS_AT_ONCE, StoreError
 
 LONGEST_TEXT = 2000
 """Words of a request; what takes longer than people wait for an answer is for the socket."""
@@ -51,6 +52,8 @@ NAMES = {
     "uk": "Ukrainian",
 }
 """A language that is not here goes by its code."""
+Texts = Annotated[tuple[str, ...], Rule(bool, "a list of strings")]
+PlainText = Annotated[str, Rule(lambda value: value == "text", "'text': markup is not translated here")]
 
 
 class RestError(Exception):
@@ -62,17 +65,29 @@ class RestError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a request asks for."""
+class TranslateRequest:
+    """The fields of a request."""
 
-    texts: tuple[str, ...]
-    is_list: bool
-    source: str
+    q: str | Texts
+    """A text, or several."""
     target: str
-    alternatives: int
-    key: str | None
-    session: str | bool
-    """A session's name to go on with; True to begin one."""
+    source: str = "auto"
+    format: PlainText = "text"
+    alternatives: Natural = 0
+    api_key: str = ""
+    session: bool | str = False
+    """A session's name to go on with; true to begin one."""
+
+    def __post_init__(self) -> None:
+        words = sum(len(text.split()) for text in self.texts)
+        if words > LONGEST_TEXT:
+            raise ConfigError(f"q has {words} words, expected at most {LONGEST_TEXT}; send more over the socket")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Without half characters (lone surrogates), which JSON may have and no store takes."""
+        given = (self.q,) if isinstance(self.q, str) else self.q
+        return tuple(text.encode("utf-8", "replace").decode() for text in given)
 
 
 def add_rest(app: FastAPI) -> None:
@@ -87,9 +102,9 @@ def add_rest(app: FastAPI) -> None:
             return JSONResponse({"error": str(error)}, 409 if error.code == "replaced" else 400)
         except StoreError as error:
             hub.metrics.refusals.labels("store").inc()
-            return JSONResponse({"error": str(error)}, 503, hub.limits.come_back())
+            return JSONResponse({"error": str(error)}, 503, hub.limits.retry_header())
         except RefusedError as error:
-            return JSONResponse({"error": str(error)}, 503, hub.limits.come_back())
+            return JSONResponse({"error": str(error)}, 503, hub.limits.retry_header())
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
@@ -106,92 +121,95 @@ def add_rest(app: FastAPI) -> None:
 
 async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     asked = parse_request(await _fields(request))
-    owner = request.app.state.access.keys.owner(asked.key or bearer(request.headers.get("authorization")))
+    owner = request.app.state.access.keys.owner(asked.api_key or bearer(request.headers.get("authorization")))
     if owner is None:
         hub.metrics.refusals.labels("key").inc()
         raise RestError(403, "an API key is needed: send it as api_key")
     if hub.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
-    model = choose_model(_languages(hub), asked.source, asked.target)
-    name = asked.session if isinstance(asked.session, str) else None
+    # No hurry: with the largest k, sentences are read to their end.
+    choice = StreamChoice(choose_model(_languages(hub), asked.source, asked.target), MAX_K, punctuation=True)
+    name = asked.session if isinstance(asked.session, str) and asked.session else None
     translations = []
     if asked.session:
         if name is None:
-            name = ".".join(await hub.create(owner, model, MAX_K, True))
-        translations = await _speak(hub, await _find(hub, name, model), asked.texts, ends=False)
+            name = ".".join(await hub.create(owner, choice))
+        translations = await _speak(hub, await _find(hub, name, choice.model), asked.texts, ends=False)
     else:
         for text in asked.texts:
             if not text.split():
                 # No words, no session: tens of thousands of such texts fit in a request.
                 translations.append("\n" * text.count("\n"))
                 continue
-            session, _ = await hub.create(owner, model, MAX_K, True)
-            translations += await _speak(hub, session, [text], ends=True)
-    answer: dict[str, Any] = {"translatedText": translations if asked.is_list else translations[0]}
+            session_id, _ = await hub.create(owner, choice)
+            translations += await _speak(hub, session_id, [text], ends=True)
+    is_list = not isinstance(asked.q, str)
+    answer: dict[str, Any] = {"translatedText": translations if is_list else translations[0]}
     if asked.alternatives:
-        answer["alternatives"] = [[] for _ in translations] if asked.is_list else []
+        answer["alternatives"] = [[] for _ in translations] if is_list else []
     return answer if name is None else answer | {"session": name}
 
 
 async def _find(hub: Hub, name: str, model: str) -> str:
-    """The session of a name that we gave, which has its secret in it."""
-    session, _, secret = name.partition(".")
-    live = await hub.find(session) if name.isascii() else None
-    if live is None or not matches(secret, live.saved.secret_hash):
+    """The id of the session of a name that we gave, which has the session's secret in it."""
+    session_id, _, secret = name.partition(".")
+    session = await hub.find(session_id) if name.isascii() else None
+    if session is None or not matches(secret, session.secret_hash):
         hub.metrics.refusals.labels("secret").inc()
         raise RestError(404, NO_SESSION)
-    if json.loads(live.saved.state)["stream"]["model"] != model:
+    if session.model != model:
         raise RestError(400, "the session is of another pair of languages")
-    return session
+    return session_id
 
 
-async def _speak(hub: Hub, session: str, texts: Sequence[str], ends: bool) -> list[str]:
+async def _speak(hub: Hub, session_id: str, texts: Sequence[str], ends: bool) -> list[str]:
     """The translations of texts that follow one another in a session."""
-    turn = await hub.next_turn(session)
+    turn = await hub.next_turn(session_id)
     # Nothing else can run from here until we have joined it: the hub drops sessions that nobody follows.
-    live = await hub.find(session)
-    if live is None:
+    session = await hub.find(session_id)
+    if session is None:
         raise RestError(404, NO_SESSION)
-    follower = await hub.join(live, "speaker", turn)
+    reader = await hub.join(session, "speaker", turn)
     try:
-        talk = Talk(hub, live, follower)
-        await talk.settle()
-        translations = ["\n".join([await talk.line(line) for line in text.split("\n")]) for text in texts]
+        speaker = RestSpeaker(hub, session, reader)
+        await speaker.settle()
+        translations = ["\n".join([await speaker.line(line) for line in text.split("\n")]) for text in texts]
         if ends:
-            await talk.send([EndOfStream(live.received + 1)])
+            await speaker.send([EndOfStream(session.received + 1)])
         return translations
     finally:
-        hub.leave(live, follower)
+        hub.leave(session, reader)
 
 
-class Talk:
+class RestSpeaker:
     """A request that speaks in a session, line by line."""
 
-    def __init__(self, hub: Hub, live: Live, follower: Follower) -> None:
-        self.hub, self.live, self.follower = hub, live, follower
+    def __init__(self, hub: Hub, session: ActiveSession, reader: EventReader) -> None:
+        self.hub, self.session, self.reader = hub, session, reader
         self._have = 0
+        """Number of the last event that was read."""
         limits = hub.limits
-        self._bucket = Bucket(limits.words_a_second, limits.burst, time.monotonic())
+        self._bucket = Bucket(limits.words_per_second, limits.burst, time.monotonic())
 
     async def settle(self) -> None:
         """An earlier request may have been given up, also within a line: what is left of it is not this one's."""
-        if self.live.received and not self.live.ended:
-            await self._done(self.live.received)
-            await self.send([Pause(self.live.received + 1)])
-        self._have = self.live.events
+        if self.session.received and not self.session.progress.ended:
+            await self._done(self.session.received)
+            await self.send([Pause(self.session.received + 1)])
+        self._have = self.session.progress.events
 
     async def line(self, text: str) -> str:
         """The translation of one line."""
         words = text.split()
         if not words:
             return ""
-        first = self.live.received + 1
+        first = self.session.received + 1
         inputs: list[Input] = [Word(first + i, word[:MAX_LETTERS]) for i, word in enumerate(words)]
         await self.send([*inputs, Pause(first + len(words))])
         written: list[str] = []
-        while self._have < self.live.events:
-            begin, events = await self.hub.events_after(self.live, self._have, EVENTS_AT_ONCE)
-            written += [event["word"] for event in map(json.loads, events) if event["type"] == "write"]
+        while self._have < self.session.progress.events:
+            begin, events = await self.hub.events_after(self.session, self._have, EVENTS_AT_ONCE)
+            written += [event["word"] for event in events if event["type"] == "write"]
             self._have = begin + len(events) - 1
         return " ".join(written)
 
@@ -200,20 +218,20 @@ class Talk:
         for begin in range(0, len(inputs), INPUTS_AT_ONCE):
             part = inputs[begin : begin + INPUTS_AT_ONCE]
             self._check()
-            self.hub.take(self.live, part)
+            self.hub.take(self.session, part)
             await self._done(part[-1].seq)
             await asyncio.sleep(self._bucket.take(len(part), time.monotonic()))
 
     async def _done(self, seq: int) -> None:
         """Waits until the inputs up to this one are translated and stored."""
-        while self.live.inputs < seq:
-            self.follower.wake.clear()
-            await self.follower.wake.wait()
+        while self.session.progress.inputs < seq:
+            self.reader.wake.clear()
+            await self.reader.wake.wait()
             self._check()
 
     def _check(self) -> None:
         """Whether the request still has the word; its session may have moved, or failed."""
-        refusal = self.follower.refusal
+        refusal = self.reader.refusal
         if refusal is None:
             return
         if refusal.retry:
@@ -239,35 +257,15 @@ def choose_model(models: Mapping[str, tuple[str, str]], source: str, target: str
     return fitting[0]
 
 
-def parse_request(fields: dict[str, Any]) -> Asked:
-    """What the fields of a request ask for."""
-    q = fields.get("q")
-    texts = tuple(q) if isinstance(q, list) else (q,)
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise RestError(400, "q is missing; expected a text or a list of texts")
-    clean = tuple(str(text).encode("utf-8", "replace").decode() for text in texts)
-    words = sum(len(text.split()) for text in clean)
-    if words > LONGEST_TEXT:
-        raise RestError(400, f"{words} words; at most {LONGEST_TEXT} are taken at once, more over the socket")
-    if _text(fields, "format", "text") != "text":
-        raise RestError(400, "format is not 'text'; markup is not translated here")
-    alternatives = str(fields.get("alternatives", "0"))
-    if not (alternatives.isascii() and alternatives.isdigit()):
-        raise RestError(400, "alternatives is not a whole number")
-    session = fields.get("session", False)
-    if session in ("true", "false"):
-        session = session == "true"
-    if not isinstance(session, str | bool):
-        raise RestError(400, "session is neither true nor the name of a session")
-    return Asked(
-        clean,
-        isinstance(q, list),
-        _text(fields, "source", "auto"),
-        _text(fields, "target"),
-        int(alternatives[:9]),
-        _text(fields, "api_key", "") or None,
-        session,
-    )
+def parse_request(fields: Mapping[str, Any]) -> TranslateRequest:
+    """What the fields of a request ask for. Others than LibreTranslate's are passed over; null is as good as none."""
+    given = {key: value for key, value in fields.items() if value is not None}
+    try:
+        return from_dict(TranslateRequest, given, pass_over=True)
+    except MismatchError as error:
+        raise RestError(400, error.without_text()) from None
+    except ConfigError as error:
+        raise RestError(400, str(error)) from None
 
 
 async def _fields(request: Request) -> dict[str, Any]:
@@ -277,27 +275,26 @@ async def _fields(request: Request) -> dict[str, Any]:
         if kind == "multipart/form-data":
             async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MAX_BYTES) as form:
                 return form_fields([(key, value) for key, value in form.multi_items() if isinstance(value, str)])
-        text = (await request.body()).decode("utf-8")
+        body = await request.body()
         if kind == "application/x-www-form-urlencoded":
             # Not by `form`: that takes bytes which are not escaped for Latin-1, and `curl -d` escapes nothing.
-            return form_fields(parse_qsl(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
-        fields = json.loads(text)
-    except (HTTPException, ValueError, RecursionError):
+            return form_fields(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        return read_json(body)
+    except FormatError as error:
+        raise RestError(400, f"{NO_FIELDS}: {error}") from None
+    except (HTTPException, ValueError):
         raise RestError(400, NO_FIELDS) from None
-    if not isinstance(fields, dict):
-        raise RestError(400, NO_FIELDS)
-    return fields
 
 
 def form_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """A form as JSON would have it: `q` more than once is a list."""
+    """A form as JSON would have it: numbers, true and false as such, and `q` as a list if it comes more than once."""
+    fields: dict[str, Any] = dict(pairs)
     texts = [value for key, value in pairs if key == "q"]
-    return dict(pairs) | ({"q": texts} if len(texts) > 1 else {})
-
-
-def _text(fields: dict[str, Any], key: str, default: str | None = None) -> str:
-    value = fields.get(key)
-    value = default if value is None else value
-    if not isinstance(value, str):
-        raise RestError(400, f"{key} is missing or not a text")
-    return value
+    if len(texts) > 1:
+        fields["q"] = texts
+    alternatives, session = fields.get("alternatives", ""), fields.get("session")
+    if alternatives.isascii() and alternatives.isdigit():
+        fields["alternatives"] = int(alternatives[:9])
+    if session in ("true", "false"):
+        fields["session"] = session == "true"
+    return fields

@@ -21,14 +21,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from turia.errors import InputError, ResourceError
+from turia.protocol.messages import MAX_BYTES
 from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
+from turia.server.captions import Translators
 from turia.server.cluster import Cluster
 from turia.server.limits import Limits
-from turia.server.messages import MAX_BYTES
-from turia.server.session import Translators
-from turia.server.sqlite_store import SqliteStore
-from turia.server.store import Store
+from turia.server.stores.base import Store
+from turia.server.stores.sqlite import SqliteStore
 
 SHORTEST_KEY = 16
 SEND_BUFFER = 64 * 1024
@@ -38,8 +38,8 @@ log = logging.getLogger("turia.server")
 
 
 @dataclass(frozen=True)
-class Options:
-    """What `turia serve` is told."""
+class ServeOptions:
+    """The options of `turia serve`."""
 
     host: str
     port: int
@@ -52,7 +52,7 @@ class Options:
 
 
 def data_folder() -> Path:
-    """Where sessions are kept unless told otherwise."""
+    """Where sessions are kept by default."""
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state") / "turia"
 
@@ -75,7 +75,7 @@ def read_keys(path: Path | None) -> list[str]:
 
 
 def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> Access:
-    """Who is let in: whoever has a key, or this machine alone; and pages of these origins."""
+    """Who is let in: holders of a key, or only this machine; and pages of these origins."""
     keys = read_keys(key_file)
     refuse_strangers(host, bool(keys), "or use 127.0.0.1")
     check_origins(origins)
@@ -98,8 +98,8 @@ def check_origins(origins: Sequence[str]) -> None:
             )
 
 
-def serve(translators: Translators, options: Options) -> None:
-    """Serves until told to stop."""
+def serve(translators: Translators, options: ServeOptions) -> None:
+    """Serves until a signal stops it."""
     access = checked_access(options.host, options.key_file, options.origins)
     listening = listen(options.host, options.port)
     store, cluster = open_store(options)
@@ -121,13 +121,13 @@ def serve(translators: Translators, options: Options) -> None:
     _Server(config, app).run(sockets=[listening])
 
 
-def open_store(options: Options) -> tuple[Store, Cluster | None]:
+def open_store(options: ServeOptions) -> tuple[Store, Cluster | None]:
     """The sessions, and the other servers that have them too."""
     if options.store is None:
         return SqliteStore(options.data / "sessions.sqlite", ticket_seconds=options.limits.ticket), None
     # A plain install has no redis.
-    from turia.server.redis_cluster import RedisCluster
-    from turia.server.redis_store import RedisStore
+    from turia.server.stores.redis import RedisStore
+    from turia.server.stores.redis_cluster import RedisCluster
 
     store = RedisStore(options.store, keep=options.limits.keep, ticket_seconds=options.limits.ticket)
     return store, RedisCluster(store.client)

@@ -1,212 +1,182 @@
-"""One session: numbered inputs in, numbered events out. No clock, socket, thread or file in here.
+"""One session in use: who speaks, who follows, how far it is, and its newest events. It lives on the event loop.
 
-An input is a word, a pause, a change of settings, or the end. An event is a JSON text: what was said (`source`), what
-the engine made of it (the records of turia.stream.trace), and the settings in force. Everybody who follows a session
-sees the same events, in the same order.
-
-After each input, `state()` is all that is needed to go on with the next. What was shown is therefore never computed
-again: a restored session continues it, it does not repeat it.
-
-A change of direction ends the stream of one model and begins one of another; the counts of words and sentences go on.
+`ActiveSession` is the only owner of a session's counters on this server. The hub reports to it what a speaker said and
+what the worker has stored; `shared` reports what another server has stored.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from turia.engine.model import Model, Steps
-from turia.engine.stream import Stream
-from turia.errors import InputError, ModelError
-from turia.server.messages import EndOfStream, Pause, ProtocolError, SettingsChange, Words, dumps
-from turia.stream.trace import End, Note, Record, SentenceEnd, Write, record_line
+from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage
+from turia.schema import JsonObject, read_json
+from turia.server.captions import Input
+from turia.server.progress import Progress
+from turia.server.stores.base import StoredSession
+from turia.server.worker import Task
 
-STATE_VERSION = 1
-
-
-class Translating(Protocol):
-    """What begins streams: a Translator, or a test's fake."""
-
-    model: Model
-
-    def stream(self, *, k: int, punctuation: bool) -> Stream: ...
-
-    def restore(self, state: dict[str, Any]) -> Stream: ...
+RECENT = 256
+"""Events of a session kept in memory; a reader that is further behind gets them from the store."""
+REPLACED = Refusal("replaced", "the session goes on in another connection")
 
 
-Translators = Mapping[str, Translating]
+@dataclass(eq=False)
+class EventReader:
+    """One connection to a session."""
+
+    role: Role
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    outbox: deque[ServerMessage] = field(default_factory=deque)
+    """Messages to send besides events and acknowledgements; never more than a few."""
+    refusal: Refusal | None = None
+    """Set when the connection is to end."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refusal = self.refusal or refusal
+        self.wake.set()
 
 
-def finds_sentences(translator: Translating) -> bool:
-    """Whether the model has a segmenter of the usual window; one without is good for punctuated input alone."""
-    try:
-        translator.stream(k=1, punctuation=False)
-    except ModelError:
-        return False
-    return True
+class ActiveSession:
+    """A session in use.
 
+    Its inputs are counted twice: `received` are those that the speaker has sent, `progress` has those that are stored.
+    The inputs between the two are in the worker's hands.
+    """
 
-def any_stream(translator: Translating, k: int) -> Stream:
-    """A stream that takes words as the model can: without punctuation if it finds sentence ends."""
-    return translator.stream(k=k, punctuation=not finds_sentences(translator))
+    def __init__(self, stored: StoredSession, held_until: float) -> None:
+        self.id, self.owner, self.secret_hash, self.began = stored.id, stored.owner, stored.secret_hash, stored.began
+        self.loading = asyncio.Lock()
+        """Held while the session is claimed in the store."""
+        self.task: Task | None = None
+        """The captions in the worker's hands; None while another server has the session, or nobody speaks."""
+        self.speaker: EventReader | None = None
+        self.turn = stored.token
+        """The newest turn of a speaker that came here."""
+        self.readers: set[EventReader] = set()
+        """All connections, the speaker's among them."""
+        self.held_until = held_until
+        """While nobody speaks, the session keeps its place until then."""
+        self.awaited = False
+        """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
+        self.failures = 0
+        """Translations that failed, one after the other."""
+        self._recent: deque[JsonObject] = deque(maxlen=RECENT)
+        self._arrivals: deque[tuple[int, float]] = deque()
+        """Number and time of the inputs in the worker's hands."""
+        self.reset(stored)
 
-
-@dataclass(frozen=True)
-class Word:
-    """One source word; `at` is when it was spoken, on the speaker's clock, in milliseconds."""
-
-    seq: int
-    text: str
-    at: float | None = None
-
-
-Input = Word | Pause | SettingsChange | EndOfStream
-
-
-def inputs_of(message: Words | Pause | SettingsChange | EndOfStream) -> list[Input]:
-    """The inputs of a message, one number each."""
-    if not isinstance(message, Words):
-        return [message]
-    times: Sequence[float | None] = message.times or [None] * len(message.words)
-    pairs = zip(message.words, times, strict=True)
-    return [Word(message.seq + offset, word, at) for offset, (word, at) in enumerate(pairs)]
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Source words, target words and sentences of the streams that came before this one."""
-
-    read: int = 0
-    written: int = 0
-    sentences: int = 0
-
-
-class Session:
-    """The stream of a session and how far it is."""
-
-    def __init__(
-        self, translators: Translators, stream: Stream, k: int, punctuation: bool, before: Counts, ms: float
-    ) -> None:
-        self.translators, self.stream = translators, stream
-        self.k, self.punctuation = k, punctuation
-        """As chosen last; the stream itself takes a new k with the next sentence."""
-        self._before = before
-        self._ms = ms
-        """The time of the newest event; times never go back, whatever the clock does."""
-        self._at: float | None = None
-        """When the last word was spoken, on the speaker's clock."""
-
-    @classmethod
-    def begin(cls, translators: Translators, model: str, k: int, punctuation: bool) -> tuple[Session, str]:
-        """A new session and its first event."""
-        if model not in translators:
-            raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
-        try:
-            stream = translators[model].stream(k=k, punctuation=punctuation)
-        except ModelError:
-            raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
-        session = cls(translators, stream, k, punctuation, Counts(), 0.0)
-        return session, session.settings_event()
-
-    @classmethod
-    def restore(cls, translators: Translators, text: str) -> Session:
-        """The session whose `state()` this is."""
-        state = json.loads(text)
-        if state["version"] != STATE_VERSION or state["stream"]["model"] not in translators:
-            raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
-        try:
-            stream = translators[state["stream"]["model"]].restore(state["stream"])
-        except InputError as error:
-            raise ProtocolError("model", f"the session cannot go on here: {error}") from error
-        session = cls(translators, stream, state["k"], state["punctuation"], Counts(**state["before"]), state["ms"])
-        session._at = state.get("at")  # not in sessions of earlier releases
-        return session
-
-    def state(self) -> str:
-        """Everything `restore` needs, as JSON."""
-        own = {"version": STATE_VERSION, "k": self.k, "punctuation": self.punctuation, "ms": self._ms}
-        own |= {} if self._at is None else {"at": self._at}
-        return dumps(own | {"before": vars(self._before), "stream": self.stream.state()})
+    def reset(self, stored: StoredSession) -> None:
+        """Goes to where the store is."""
+        self.token, self._state = stored.token, stored.state
+        self.progress = stored.progress
+        self.received = stored.progress.inputs
+        self._last = MAX_SEQ
+        """Number of the end of the stream, once that was received."""
+        self._recent.clear()
+        self._arrivals.clear()
 
     @property
-    def ended(self) -> bool:
-        return self.stream.ended
+    def model(self) -> str:
+        """Name of the model that the session uses, or used when it was read from the store."""
+        if self.task is not None:
+            return self.task.captions.choice.model
+        return str(read_json(self._state)["stream"]["model"])
+
+    # --- connections ----------------------------------------------------------------------------------------------
+
+    def holds_place(self, now: float) -> bool:
+        return not self.progress.ended and (self.speaker is not None or self.held_until > now)
+
+    def is_idle(self, now: float) -> bool:
+        """Whether nobody would miss the session in memory."""
+        return not self.readers and not self.holds_place(now) and not self.in_work
+
+    def begin_speaking(self, reader: EventReader, turn: int) -> None:
+        """The newest turn has the word: the speaker's old connection may be a dead one."""
+        self.awaited = False
+        if self.speaker is not None:
+            self.speaker.refuse(REPLACED)
+        self.speaker, self.turn = reader, turn
+
+    def leave(self, reader: EventReader, held_until: float) -> None:
+        """A connection has ended; a speaker's place is held for a while."""
+        self.readers.discard(reader)
+        if self.speaker is reader:
+            self.speaker, self.held_until = None, held_until
+
+    def let_go(self, now: float) -> None:
+        """Another server has claimed the session: its speaker and its place are there."""
+        self.drop_task()
+        if self.loading.locked():
+            # The speaker has reconnected meanwhile, and is about to claim it again.
+            return
+        if self.speaker is not None:
+            self.speaker.refuse(REPLACED)
+            self.speaker = None
+        self.held_until = now
+
+    def wake_all(self) -> None:
+        for reader in self.readers:
+            reader.wake.set()
+
+    # --- inputs ---------------------------------------------------------------------------------------------------
 
     @property
-    def model(self) -> Model:
-        return self.stream.model
+    def in_work(self) -> bool:
+        """Whether the worker has inputs of it."""
+        return self.received > self.progress.inputs
 
-    def apply(self, inputs: Sequence[Input], clock: Callable[[], float]) -> Steps[list[str]]:
-        """The events of these inputs. `clock` tells the milliseconds since the session began."""
-        events: list[str] = []
-        for item in inputs:
-            match item:
-                case Word(_, text, at):
-                    self._at = at if at is None or self._at is None else max(self._at, at)
-                    events.append(self._source_event(text, at, clock))
-                    records = yield from self.stream.push_steps(text)
-                    self._add(events, records, clock)
-                case Pause():
-                    records = yield from self.stream.pause_steps()
-                    self._add(events, records, clock)
-                case EndOfStream():
-                    records = yield from self.stream.flush_steps()
-                    self._add(events, records, clock)
-                case SettingsChange(_, k, model):
-                    if k is not None:
-                        self.k = k
-                        self.stream.change(k=k)
-                    if model is not None and model != self.model.name:
-                        # Engines run a batch for one model: what is left of this stream is its last.
-                        records = yield from self.stream.flush_steps()
-                        self._add(events, records[:-1], clock)
-                        self._turn(model)
-                    events.append(self.settings_event(self._now(clock)))
-        return events
+    def new_inputs(self, inputs: Sequence[Input]) -> list[Input]:
+        """Those that were not received before. A gap is refused, and so is what follows the end."""
+        if inputs[0].seq > self.received + 1:
+            raise ProtocolError("gap", f"input {inputs[0].seq} came after {self.received}; send from there")
+        new = [item for item in inputs if item.seq > self.received]
+        if new and (self.progress.ended or self.received >= self._last):
+            raise ProtocolError("ended", "the session has ended; begin a new one")
+        return new
 
-    def _turn(self, model: str) -> None:
-        """Begins the stream of another model after the one that has ended."""
-        old, before = self.stream, self._before
-        self._before = Counts(before.read + old.read, before.written + old.written, before.sentences + old.sentence)
-        self.stream = self.translators[model].stream(k=self.k, punctuation=self.punctuation)
+    def receive(self, new: Sequence[Input], most: int, now: float) -> None:
+        """These go to the worker next; `most` inputs may wait for their acknowledgement."""
+        last = new[-1]
+        if last.seq - self.progress.inputs > most:
+            raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
+        self.received = last.seq
+        self._last = last.seq if isinstance(last, EndOfStream) else MAX_SEQ
+        self._arrivals.append((last.seq, now))
 
-    def _now(self, clock: Callable[[], float]) -> float:
-        self._ms = max(self._ms, round(clock(), 1))
-        return self._ms
+    def drop_task(self) -> None:
+        """What the worker has not stored was not received."""
+        self.task, self.received = None, self.progress.inputs
+        self._arrivals.clear()
 
-    def _add(self, events: list[str], records: Sequence[Record], clock: Callable[[], float]) -> None:
-        ms = self._now(clock)
-        for record in records:
-            line = record_line(self._shifted(record))
-            heard = f',"at":{self._at}' if isinstance(record, Write) and self._at is not None else ""
-            events.append(line if isinstance(record, Note) else f'{line[:-1]},"ms":{ms}{heard}}}')
+    # --- events ---------------------------------------------------------------------------------------------------
 
-    def _shifted(self, record: Record) -> Record:
-        """The record counted from the session's beginning."""
-        before = self._before
-        if isinstance(record, Write):
-            return replace(
-                record,
-                index=record.index + before.written,
-                read=record.read + before.read,
-                sentence=record.sentence + before.sentences,
-            )
-        if isinstance(record, End):
-            return End(record.source_words + before.read, record.target_words + before.written)
-        assert isinstance(record, SentenceEnd | Note)
-        return replace(record, sentence=record.sentence + before.sentences)
+    def advance(self, progress: Progress, events: Sequence[JsonObject], now: float) -> list[float]:
+        """The worker has stored the session up to here; gives the seconds since the arrival of each message."""
+        self.failures = 0
+        self._add(progress, events)
+        delays = []
+        while self._arrivals and self._arrivals[0][0] <= progress.inputs:
+            delays.append(now - self._arrivals.popleft()[1])
+        return delays
 
-    def _source_event(self, word: str, at: float | None, clock: Callable[[], float]) -> str:
-        event = {"type": "source", "word": word, "index": self._before.read + self.stream.read, "ms": self._now(clock)}
-        return dumps(event if at is None else event | {"at": at})
+    def follow(self, first: int, events: Sequence[JsonObject], progress: Progress) -> None:
+        """Another server has gone on with the session; `first` is the number of the first of these events."""
+        if first > self.progress.events + 1:
+            # What lay between is not kept any more.
+            self._recent.clear()
+        self._add(progress, events)
+        self.received = progress.inputs
 
-    def settings_event(self, ms: float = 0.0) -> str:
-        """The settings as they were chosen last."""
-        settings, (source, target) = self.stream.settings, self.model.languages
-        return dumps(
-            {"type": "settings", "model": self.model.name, "source": source, "target": target, "k": self.k}
-            | {"gamma": settings.gamma, "beam": settings.beam, "ms": ms}
-            | {"window": self.stream.segmenter.window, "history": settings.history, "punctuation": self.punctuation}
-        )
+    def _add(self, progress: Progress, events: Sequence[JsonObject]) -> None:
+        self._recent.extend(events)
+        self.progress = progress
+        self.wake_all()
+
+    def recent_after(self, after: int) -> list[JsonObject] | None:
+        """The events after number `after`; None if memory does not hold them all."""
+        missing = self.progress.events - after
+        return list(self._recent)[-missing:] if 0 < missing <= len(self._recent) else None

@@ -12,13 +12,14 @@ import time
 from contextlib import suppress
 
 from turia.server.cluster import Cluster
-from turia.server.hub import Hub
-from turia.server.live import Live
-from turia.server.store import Standing, StoreError
+from turia.server.progress import Progress
+from turia.server.session import ActiveSession
+from turia.server.sessions import Hub
+from turia.server.stores.base import SessionStatus, StoreError
 
 FOLLOW_SECONDS = 0.25
-TURNS_AN_ANNOUNCEMENT = 4
-EVENTS_A_TURN = 1000
+TURNS_PER_ANNOUNCEMENT = 4
+EVENTS_PER_TURN = 1000
 log = logging.getLogger("turia.server")
 
 
@@ -29,7 +30,7 @@ class Shared:
         self._hub, self._cluster = hub, cluster
         self._handed_in: dict[str, float] = {}
         self._counts: dict[str, float] = {}
-        """What is being handed in, under `_number`, until the store has taken it."""
+        """What is handed in now, under `_number`, until the store has taken it."""
         self._number = 0
 
     async def run(self) -> None:
@@ -37,7 +38,7 @@ class Shared:
         turn = 0
         while True:
             try:
-                announces = turn % TURNS_AN_ANNOUNCEMENT == 0
+                announces = turn % TURNS_PER_ANNOUNCEMENT == 0
                 if announces:
                     await self.announce()
                 await self.follow(with_own=announces)
@@ -67,27 +68,28 @@ class Shared:
     async def follow(self, with_own: bool) -> None:
         """News of sessions that others own; `with_own`: also whether those in memory are still ours."""
         now = time.monotonic()
-        lives = [
-            live
-            for live in self._hub.lives()
-            # A speaker who lost the connection may have come back elsewhere: the place is then held for nobody.
-            if (live.followers and live.task is None) or (with_own and (live.followers or live.holds_place(now)))
+        sessions = [
+            session
+            for session in self._hub.sessions()
+            # A speaker who lost the connection may be at another server: then the place here is held for nobody.
+            if (session.readers and session.task is None)
+            or (with_own and (session.readers or session.holds_place(now)))
         ]
-        standings = await asyncio.to_thread(self._hub.store.standings, [live.saved.id for live in lives])
-        for live, standing in zip(lives, standings, strict=True):
-            moved = standing is not None and standing.token > live.saved.token
-            if standing is None or (live.task is not None and not moved):
+        statuses = await asyncio.to_thread(self._hub.store.statuses, [session.id for session in sessions])
+        for session, status in zip(sessions, statuses, strict=True):
+            moved = status is not None and status.token > session.token
+            if status is None or (session.task is not None and not moved):
                 continue
-            if moved and (live.task is not None or live.holds_place(now)):
-                self._hub.let_go(live)
-            if (standing.inputs, standing.events, standing.ended) != (live.inputs, live.events, live.ended):
-                await self._catch_up(live, standing)
+            if moved and (session.task is not None or session.holds_place(now)):
+                self._hub.let_go(session)
+            if status.progress != session.progress:
+                await self._catch_up(session, status)
 
-    async def _catch_up(self, live: Live, standing: Standing) -> None:
-        before = live.events
-        first, events = await asyncio.to_thread(self._hub.store.events, live.saved.id, before, EVENTS_A_TURN)
-        if live.task is not None or live.loading.locked() or live.events != before:
+    async def _catch_up(self, session: ActiveSession, status: SessionStatus) -> None:
+        before, now = session.progress.events, status.progress
+        first, events = await asyncio.to_thread(self._hub.store.events, session.id, before, EVENTS_PER_TURN)
+        if session.task is not None or session.loading.locked() or session.progress.events != before:
             # It was claimed here meanwhile.
             return
-        complete = first + len(events) > standing.events
-        live.follow(first, events, standing.inputs, standing.ended and complete)
+        last = first + len(events) - 1
+        session.follow(first, events, Progress(now.inputs, last, now.ended and last >= now.events))

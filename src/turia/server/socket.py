@@ -1,7 +1,7 @@
-"""One WebSocket: it reads what a speaker says, and writes what a follower has not seen (docs/protocol.md).
+"""One WebSocket: it reads what a speaker says, and writes what its client has not seen (docs/protocol.md).
 
-Reading and writing are two tasks. The writer takes events when the network takes them; a reader of the captions that
-takes nothing for too long is cut. Whatever ends the connection, the session stays as it is.
+Reading and writing are two tasks. Events are sent as fast as the network takes them; a client that takes nothing for
+too long is disconnected. Whatever ends the connection, the session stays as it is.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import time
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from turia.server.hub import Hub, RefusedError
-from turia.server.limits import Bucket
-from turia.server.live import Follower, Live
-from turia.server.messages import (
+from turia.protocol.messages import (
     MAX_BYTES,
+    PROTOCOL,
+    SERVER,
     Ack,
     Events,
     GoingAway,
@@ -28,13 +27,15 @@ from turia.server.messages import (
     Refusal,
     ServerMessage,
     Welcome,
-    format_server,
     parse_client,
 )
-from turia.server.session import Word, inputs_of
-from turia.server.store import StoreError
+from turia.server.captions import Word, inputs_of
+from turia.server.limits import Bucket
+from turia.server.session import ActiveSession, EventReader
+from turia.server.sessions import Hub, RefusedError
+from turia.server.stores.base import StoreError
 
-EVENTS_A_MESSAGE = 200
+EVENTS_PER_MESSAGE = 200
 NORMAL, GOING_AWAY, POLICY, TRY_AGAIN = 1000, 1001, 1008, 1013
 """Codes with which a WebSocket closes."""
 log = logging.getLogger("turia.server")
@@ -45,7 +46,7 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
     await socket.accept()
     try:
         try:
-            # What the store takes its time for is not the client's fault.
+            # Only the hello is limited: a slow store is not the client's fault.
             async with asyncio.timeout(hub.limits.hello):
                 first = await _receive(socket)
         except TimeoutError:
@@ -53,10 +54,10 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         hello = parse_client(first)
         if not isinstance(hello, Hello):
             raise ProtocolError("hello", "the first message is a hello")
-        live, follower = await _join(hub, hello)
+        session, reader = await _join(hub, hello)
     except ProtocolError as error:
         hub.metrics.refusals.labels(error.code).inc()
-        # A machine that slept may come with an old ticket, or say nothing for long: it is to come again.
+        # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
         await _end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
         return
     except RefusedError as refused:
@@ -69,20 +70,19 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
     except WebSocketDisconnect:
         return
     try:
-        await _converse(_Connection(socket, hub, live, follower, min(hello.have, live.events)))
+        await _converse(_Connection(socket, hub, session, reader, min(hello.have, session.progress.events)))
     finally:
-        hub.leave(live, follower)
+        hub.leave(session, reader)
 
 
-async def _join(hub: Hub, hello: Hello) -> tuple[Live, Follower]:
-    granted = await hub.use_ticket(hello.ticket)
-    if granted is None:
+async def _join(hub: Hub, hello: Hello) -> tuple[ActiveSession, EventReader]:
+    admission = await hub.use_ticket(hello.ticket)
+    if admission is None:
         raise ProtocolError("ticket", "the ticket is unknown, used or too old; ask for another")
-    session, role, turn = granted
-    live = await hub.find(session)
-    if live is None:
+    session = await hub.find(admission.session_id)
+    if session is None:
         raise ProtocolError("session", "the session is not known any more")
-    return live, await hub.join(live, role, turn)
+    return session, await hub.join(session, admission.role, admission.turn)
 
 
 async def _receive(socket: WebSocket) -> str | bytes:
@@ -102,7 +102,7 @@ async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
     try:
         async with asyncio.timeout(1):
             if last is not None:
-                await socket.send_text(format_server(last))
+                await socket.send_text(SERVER.to_line(last))
             await socket.close(code)
     except (TimeoutError, WebSocketDisconnect, RuntimeError):
         pass
@@ -121,53 +121,54 @@ async def _converse(connection: _Connection) -> None:
 class _Connection:
     """The two halves of a conversation. Neither raises for what a client or the network does."""
 
-    def __init__(self, socket: WebSocket, hub: Hub, live: Live, follower: Follower, have: int) -> None:
-        self.socket, self.hub, self.live, self.follower = socket, hub, live, follower
+    def __init__(self, socket: WebSocket, hub: Hub, session: ActiveSession, reader: EventReader, have: int) -> None:
+        self.socket, self.hub, self.session, self.reader = socket, hub, session, reader
         self._sent = have
+        """Number of the last event that the client has."""
         self._acknowledged = 0
-        self._told_to_go = False
+        self._said_goodbye = False
 
     # --- reading --------------------------------------------------------------------------------------------------
 
     async def read(self) -> None:
-        """Takes messages until the client goes; what it may not say ends the conversation, by the writer."""
+        """Takes messages until the client goes. What it may not say ends the connection: the writer says why."""
         try:
             await self._read_all()
         except WebSocketDisconnect:
             return
         except ProtocolError as error:
             self.hub.metrics.refusals.labels(error.code).inc()
-            self.follower.refuse(Refusal(error.code, str(error), retry=error.code in ("gap", "idle")))
+            self.reader.refuse(Refusal(error.code, str(error), retry=error.code in ("gap", "idle")))
         # The writer still has to say why.
         await asyncio.Event().wait()
 
     async def _read_all(self) -> None:
         limits = self.hub.limits
-        bucket = Bucket(limits.words_a_second, limits.burst, time.monotonic())
+        bucket = Bucket(limits.words_per_second, limits.burst, time.monotonic())
         while True:
             message = parse_client(await self._next())
             if self.hub.draining:
                 continue
             if isinstance(message, Ping):
-                if Pong() not in self.follower.outbox:
+                if Pong() not in self.reader.outbox:
                     self._say(Pong())
                 await asyncio.sleep(bucket.take(1, time.monotonic()))
                 continue
             if isinstance(message, Hello):
                 raise ProtocolError("hello", "a second hello")
-            if self.follower.role != "speaker":
+            if self.reader.role != "speaker":
                 raise ProtocolError("role", "a viewer only listens")
-            if self.follower.refusal is not None:
+            if self.reader.refusal is not None:
                 continue
             inputs = inputs_of(message)
-            self.hub.take(self.live, inputs)
+            self.hub.take(self.session, inputs)
             words = sum(isinstance(item, Word) for item in inputs)
             await asyncio.sleep(bucket.take(max(1, words), time.monotonic()))
 
     async def _next(self) -> str | bytes:
-        """The next message. A speaker who is silent for long is warned, then sent off; viewers may be silent."""
+        """The next message. A speaker who is silent for long is warned, then disconnected; viewers may be silent."""
         limits = self.hub.limits
-        if self.follower.role != "speaker":
+        if self.reader.role != "speaker":
             return await _receive(self.socket)
         try:
             async with asyncio.timeout(max(0.0, limits.idle - limits.idle_warning)):
@@ -181,32 +182,32 @@ class _Connection:
             raise ProtocolError("idle", "nothing was said for too long; the session can be resumed") from None
 
     def _say(self, message: ServerMessage) -> None:
-        self.follower.outbox.append(message)
-        self.follower.wake.set()
+        self.reader.outbox.append(message)
+        self.reader.wake.set()
 
     # --- writing --------------------------------------------------------------------------------------------------
 
     async def write(self) -> None:
-        """Sends what the follower has not got, until there is a reason to end."""
-        live = self.live
+        """Sends what the client has not got, until there is a reason to end."""
+        session, reader = self.session, self.reader
         try:
             await self._settle()
-            told = self.hub.limits.told()
-            ms = round(1000 * (time.time() - live.saved.began), 1)
-            await self._send(Welcome(live.saved.id, self.follower.role, live.inputs, live.events, ms, told))
-            self._acknowledged = live.inputs
+            ms, at = round(1000 * (time.time() - session.began), 1), session.progress
+            limits = self.hub.limits.for_client()
+            await self._send(Welcome(PROTOCOL, session.id, reader.role, at.inputs, at.events, ms, limits))
+            self._acknowledged = at.inputs
             while True:
-                self.follower.wake.clear()
+                reader.wake.clear()
                 await self._send_news()
                 if self._finished():
                     break
-                await self.follower.wake.wait()
+                await reader.wake.wait()
         except (WebSocketDisconnect, RuntimeError):
             # Starlette raises RuntimeError for a socket that has been closed meanwhile.
             return
         except TimeoutError:
             self.hub.metrics.refusals.labels("slow").inc()
-            log.info("a reader that took nothing was cut")
+            log.info("a client that took nothing was disconnected")
             return
         except StoreError as error:
             self.hub.metrics.refusals.labels("store").inc()
@@ -215,48 +216,53 @@ class _Connection:
         if self.hub.draining:
             await _end(self.socket, None, GOING_AWAY)
         else:
-            await _end(self.socket, self.follower.refusal, POLICY if self.follower.refusal else NORMAL)
+            await _end(self.socket, reader.refusal, POLICY if reader.refusal else NORMAL)
 
     async def _settle(self) -> None:
         """Waits until what the speaker's last connection sent is stored: numbers go on after that."""
-        live, follower = self.live, self.follower
-        while follower.role == "speaker" and live.received > live.inputs and follower.refusal is None:
-            follower.wake.clear()
-            await follower.wake.wait()
+        session, reader = self.session, self.reader
+        while reader.role == "speaker" and session.in_work and reader.refusal is None:
+            reader.wake.clear()
+            await reader.wake.wait()
 
     async def _send_news(self) -> None:
-        live, follower = self.live, self.follower
-        if self.hub.draining and not self._told_to_go:
-            self._told_to_go = True
+        session, reader = self.session, self.reader
+        if self.hub.draining and not self._said_goodbye:
+            self._said_goodbye = True
             await self._send(GoingAway(self.hub.limits.retry_after))
-        while follower.outbox:
-            await self._send(follower.outbox.popleft())
-        # The count is read first: an acknowledged input never runs ahead of its events.
-        inputs = live.inputs
-        while self._sent < live.events:
-            first, events = await self.hub.events_after(live, self._sent, EVENTS_A_MESSAGE)
-            if not events:
-                # Forgotten by the store, long after everybody's last word.
-                self._sent = live.events
-                break
-            if first > self._sent + 1:
-                # The store does not keep the beginning, which told the settings: they take the place of its last event.
-                settings = await self.hub.settings_in_force(live)
-                first, events = (first, events) if settings is None else (first - 1, [settings, *events])
-            await self._send(Events(first, tuple(events)))
-            self._sent = first + len(events) - 1
-        if follower.role == "speaker" and self._acknowledged < inputs:
+        while reader.outbox:
+            await self._send(reader.outbox.popleft())
+        # The count is read first: an input is never acknowledged before its events are sent.
+        inputs = session.progress.inputs
+        while self._sent < session.progress.events:
+            await self._send_events()
+        if reader.role == "speaker" and self._acknowledged < inputs:
             self._acknowledged = inputs
             await self._send(Ack(inputs))
 
+    async def _send_events(self) -> None:
+        """The next few."""
+        first, events = await self.hub.events_after(self.session, self._sent, EVENTS_PER_MESSAGE)
+        if not events:
+            # The store has deleted the session, long after everybody's last word.
+            self._sent = self.session.progress.events
+            return
+        if first > self._sent + 1:
+            # The store does not keep the beginning, which has the settings: they take the place of its last event.
+            settings = await self.hub.settings_in_force(self.session)
+            first, events = (first, events) if settings is None else (first - 1, [settings, *events])
+        await self._send(Events(first, tuple(events)))
+        self._sent = first + len(events) - 1
+
     def _finished(self) -> bool:
-        """Whether the conversation is over: refused, or all is done and told."""
-        live = self.live
-        if self.follower.refusal is not None:
+        """Whether the conversation is over: refused, or the session has ended and all of it is sent."""
+        session, reader = self.session, self.reader
+        if reader.refusal is not None:
             return True
-        told = self._sent == live.events and (self.follower.role != "speaker" or self._acknowledged == live.inputs)
-        return (self.hub.draining or live.ended) and live.received == live.inputs and told
+        at = session.progress
+        all_sent = self._sent == at.events and (reader.role != "speaker" or self._acknowledged == at.inputs)
+        return (self.hub.draining or at.ended) and not session.in_work and all_sent
 
     async def _send(self, message: ServerMessage) -> None:
         async with asyncio.timeout(self.hub.limits.stall):
-            await self.socket.send_text(format_server(message))
+            await self.socket.send_text(SERVER.to_line(message))

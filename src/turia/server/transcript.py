@@ -7,14 +7,18 @@ clock that stands beyond a day at the first word (most count from 1970) is set t
 from __future__ import annotations
 
 import io
-import json
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from turia.interop.output import OutputFormat, output
+from turia.errors import ConfigError
+from turia.formats.output import caption_output
+from turia.protocol.events import EVENTS, Event, SourceWord
+from turia.schema import JsonObject
+from turia.server.stores.base import StoreError
 from turia.stream.times import DAY
-from turia.stream.trace import End, SentenceEnd, Write
+from turia.stream.trace import SentenceEnd, Write
 
 Side = Literal["target", "source"]
 Kind = Literal["txt", "srt", "vtt"]
@@ -23,45 +27,78 @@ Clock = Literal["server", "speaker"]
 MEDIA_TYPES: dict[Kind, str] = {"txt": "text/plain", "srt": "application/x-subrip", "vtt": "text/vtt"}
 
 
-def transcript(events: Iterable[str], kind: Kind, side: Side, clock: Clock = "server") -> str:
+@dataclass(frozen=True)
+class TranscriptRequest:
+    """What a request for a transcript may choose."""
+
+    kind: Kind
+    side: Side = "target"
+    clock: Clock = "server"
+
+
+@dataclass(frozen=True)
+class ShownWord:
+    """A word of the file: of the translation, or of what was said."""
+
+    word: str
+    ms: float
+
+
+def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Clock = "server") -> str:
     """The whole file, of all that was said so far."""
     file = io.StringIO()
-    name: OutputFormat = "text" if kind == "txt" else kind
-    writer = output(name, file, {})
-    for record in _in_sentences(_records(events, side, clock), side):
-        writer.write(record)
-    writer.write(End(0, 0))
+    captions = caption_output("text" if kind == "txt" else kind, file)
+    shown = _shown(_needed(events, side, clock), side, clock)
+    for item in _in_sentences(shown) if side == "source" else shown:
+        if isinstance(item, ShownWord):
+            captions.word(item.word, item.ms)
+        else:
+            captions.end_sentence()
+    captions.end_sentence()
     return file.getvalue()
 
 
-def _records(events: Iterable[str], side: Side, clock: Clock) -> Iterator[Write | SentenceEnd]:
-    """What the writers of files understand of the events."""
-    shown = "write" if side == "target" else "source"
+def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[Event]:
+    """The events that the file is made of. Others, such as those of later releases, are not even read."""
+    word = "write" if side == "target" else "source"
+    # The first word of either side says what the speaker's clock counts from.
+    needed = {"sentence", word} if clock == "server" else {"sentence", "write", "source"}
+    for event in events:
+        if str(event.get("type")) in needed:
+            try:
+                yield EVENTS.from_json(event)
+            except ConfigError:
+                # The cause may hold what was said.
+                raise StoreError("the store holds an event that is not one: it is damaged") from None
+
+
+def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[ShownWord | SentenceEnd]:
+    """The words of one side with their times, and the ends of sentences."""
     ahead: float | None = None
-    for event in map(json.loads, events):
-        if clock == "speaker" and ahead is None and "at" in event:
-            ahead = _ahead(event)
-        if event["type"] == shown:
-            ms = event["ms"] if ahead is None or "at" not in event else max(0.0, event["at"] - ahead)
-            yield Write(event["word"], event["index"], 0, 0, "policy", ms)
-        elif event["type"] == "sentence":
-            yield SentenceEnd(event["sentence"], event["source_words"], event["target_words"], event["reason"])
+    for event in events:
+        match event:
+            case SentenceEnd():
+                yield event
+            case Write(ms=float(ms)) | SourceWord(ms=ms):
+                if clock == "speaker" and event.at is not None:
+                    ahead = _ahead(event.at, ms) if ahead is None else ahead
+                    ms = max(0.0, event.at - ahead)
+                if isinstance(event, Write) == (side == "target"):
+                    yield ShownWord(event.word, ms)
 
 
-def _in_sentences(records: Iterable[Write | SentenceEnd], side: Side) -> Iterator[Write | SentenceEnd]:
+def _in_sentences(shown: Iterable[ShownWord | SentenceEnd]) -> Iterator[ShownWord | SentenceEnd]:
     """A sentence of the source ends some words before it is found to have ended: words wait for that."""
-    waiting: deque[Write] = deque()
-    for record in records:
-        if side == "target":
-            yield record
-        elif isinstance(record, Write):
-            waiting.append(record)
+    waiting: deque[ShownWord] = deque()
+    for item in shown:
+        if isinstance(item, ShownWord):
+            waiting.append(item)
         else:
-            yield from (waiting.popleft() for _ in range(min(record.source_words, len(waiting))))
-            yield record
+            yield from (waiting.popleft() for _ in range(min(item.source_words, len(waiting))))
+            yield item
     yield from waiting
 
 
-def _ahead(first: dict[str, Any]) -> float:
+def _ahead(at: float, ms: float) -> float:
     """Milliseconds that the speaker's clock is ahead of the session's, if it counts from long before."""
-    return first["at"] - first["ms"] if first["at"] > 1000 * DAY else 0.0
+    return at - ms if at > 1000 * DAY else 0.0

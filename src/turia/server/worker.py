@@ -1,6 +1,6 @@
 """The one thread that translates: it takes what is waiting, runs it as batches, stores it, and reports.
 
-In each round every session that has inputs waiting gets at most `INPUTS_A_ROUND` of them done, so that a client that
+In each round every session that has inputs waiting gets at most `INPUTS_PER_ROUND` of them done, so that a client that
 sends a thousand words at once does not hold up the others. Nothing is reported before the store has it. A batch is of
 one model: a session that changes its model goes on with the new one in the next round.
 
@@ -18,45 +18,40 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
-from turia.engine.model import Steps
-from turia.server.messages import SettingsChange
-from turia.server.session import Input, Session
-from turia.server.store import Advance, Store, StoreError
+from turia.protocol.events import EVENTS, Event
+from turia.protocol.messages import SettingsChange
+from turia.server.captions import Captions, Input
+from turia.server.progress import Progress
+from turia.server.stores.base import SessionUpdate, Store, StoreError
 
-INPUTS_A_ROUND = 4
+INPUTS_PER_ROUND = 4
 log = logging.getLogger("turia.server")
 
 
-@dataclass
+@dataclass(eq=False)
 class Task:
-    """A session in the worker's hands, from the inputs that it waits with to what became of them.
+    """The captions of a session in the worker's hands. Once submitted, a task belongs to the worker."""
 
-    Once submitted, a task belongs to the worker. `began` is in seconds since 1970; `inputs` and `events` count what is
-    stored.
-    """
-
-    id: str
-    session: Session
+    session_id: str
+    captions: Captions
     began: float
-    inputs: int
-    events: int
+    """When the session began, in seconds since 1970."""
     token: int = 1
     """With which the session was claimed."""
     waiting: list[Input] = field(default_factory=list)
     failed: bool = False
-    """Its stream is ahead of the store: whatever else is submitted for it is left undone."""
+    """Its captions are ahead of the store: whatever else is submitted for it is left undone."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Inputs up to `inputs` are stored; these events follow event number `events_before`."""
+    """A task is stored up to `progress`; these events are new."""
 
     task: Task
-    inputs: int
-    events_before: int
-    events: tuple[str, ...]
-    ended: bool
+    progress: Progress
+    events: tuple[Event, ...]
 
 
 Cause = Literal["failed", "moved", "store"]
@@ -64,13 +59,24 @@ Cause = Literal["failed", "moved", "store"]
 
 @dataclass(frozen=True)
 class Failed:
-    """The session cannot go on from memory: its work failed, another server owns it, or the store is away."""
+    """The task cannot go on: its work failed, another server has the session, or the store does not answer."""
 
     task: Task
     cause: Cause = "failed"
 
 
 Report = Callable[[Done | Failed], None]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What became of the inputs of a task in one round."""
+
+    task: Task
+    inputs: int
+    """How many were done."""
+    events: tuple[Event, ...]
+    update: SessionUpdate
 
 
 class Worker:
@@ -101,7 +107,7 @@ class Worker:
             self._round(list(self._busy.values()))
 
     def _collect(self, stopping: bool) -> bool:
-        """Takes what has arrived, waiting for something if there is nothing to do; True when told to stop."""
+        """Takes what has arrived, waiting for something if there is nothing to do; True when it is to stop."""
         wait = not self._busy and not stopping
         while True:
             try:
@@ -114,14 +120,14 @@ class Worker:
             task, inputs = item
             if not task.failed:
                 task.waiting.extend(inputs)
-                self._busy[task.id] = task
+                self._busy[task.session_id] = task
 
     def _round(self, tasks: Sequence[Task]) -> None:
         """A few inputs of every session that has some."""
         # All groups are made before the first works: a session may have another model afterwards.
         groups: dict[str, list[Task]] = {}
         for task in tasks:
-            groups.setdefault(task.session.model.name, []).append(task)
+            groups.setdefault(task.captions.model.name, []).append(task)
         for group in groups.values():
             try:
                 self._batch(group)
@@ -130,73 +136,57 @@ class Worker:
                 for task in group:
                     self._fail(task, "store")
             except Exception:
-                # The thread must outlive whatever the model or the disk does: everybody else's captions hang on it.
+                # The thread must outlive whatever the model or the disk does: everybody else's captions depend on it.
                 log.exception("a batch of %d sessions failed", len(group))
                 for task in group:
                     self._fail(task)
 
     def _batch(self, tasks: Sequence[Task]) -> None:
-        portions = [_portion(task.waiting) for task in tasks]
-        backend = tasks[0].session.model.backend
-        work = [_guarded(task, portion, self._clock) for task, portion in zip(tasks, portions, strict=True)]
-        results = run_together(work, backend)
-        now = self._clock()
-        ready = [
-            (task, portion, tuple(events), task.session.ended)
-            for task, portion, events in zip(tasks, portions, results, strict=True)
-            if events is not None
-        ]
-        taken = self._store.advance(
-            [
-                Advance(
-                    task.id,
-                    task.token,
-                    task.inputs,
-                    portion[-1].seq,
-                    task.events,
-                    events,
-                    ended,
-                    task.session.state(),
-                    now,
-                )
-                for task, portion, events, ended in ready
-            ]
-        )
-        for task, events in zip(tasks, results, strict=True):
-            if events is None:
+        backend = tasks[0].captions.model.backend
+        results = run_together([_guarded(task, self._clock) for task in tasks], backend)
+        done = [result for result in results if result is not None]
+        taken = self._store.advance([result.update for result in done])
+        for task, result in zip(tasks, results, strict=True):
+            if result is None:
                 self._fail(task)
-        for (task, portion, new, ended), stored in zip(ready, taken, strict=True):
+        for result, stored in zip(done, taken, strict=True):
+            task = result.task
             if not stored:
-                log.warning("session %s was continued by another server", task.id)
+                log.warning("session %s was continued by another server", task.session_id)
                 self._fail(task, "moved")
                 continue
-            before = task.events
-            task.inputs, task.events = portion[-1].seq, before + len(new)
-            del task.waiting[: len(portion)]
+            del task.waiting[: result.inputs]
             if not task.waiting:
-                del self._busy[task.id]
-            self._report(Done(task, task.inputs, before, new, ended))
+                del self._busy[task.session_id]
+            self._report(Done(task, result.update.after, result.events))
 
     def _fail(self, task: Task, cause: Cause = "failed") -> None:
         task.failed = True
-        del self._busy[task.id]
+        del self._busy[task.session_id]
         self._report(Failed(task, cause))
 
 
 def _portion(waiting: Sequence[Input]) -> list[Input]:
     """What is done of these in one round: nothing after a change of the model, whose backend is not the batch's."""
-    portion = list(waiting[:INPUTS_A_ROUND])
+    portion = list(waiting[:INPUTS_PER_ROUND])
     for count, item in enumerate(portion, start=1):
         if isinstance(item, SettingsChange) and item.model is not None:
             return portion[:count]
     return portion
 
 
-def _guarded(task: Task, inputs: Sequence[Input], clock: Callable[[], float]) -> Steps[list[str] | None]:
+def _guarded(task: Task, clock: Callable[[], float]) -> Steps[_Result | None]:
     """The work of one session; None where it failed."""
+    captions, inputs = task.captions, _portion(task.waiting)
+    before = captions.progress
     try:
-        return (yield from task.session.apply(inputs, lambda: 1000 * (clock() - task.began)))
+        events = tuple((yield from captions.apply(inputs, lambda: 1000 * (clock() - task.began))))
+        stored = tuple(EVENTS.to_json(event) for event in events)
+        update = SessionUpdate(
+            task.session_id, task.token, before, captions.progress, stored, captions.state(), touched=clock()
+        )
     except Exception as error:
         # The text of an error may hold what was said; its kind does not.
-        log.error("session %s failed: %s", task.id, type(error).__name__)
+        log.error("session %s failed: %s", task.session_id, type(error).__name__)
         return None
+    return _Result(task, len(inputs), events, update)

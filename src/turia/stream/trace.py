@@ -1,4 +1,4 @@
-"""The record of one stream as JSON lines: the only link from the engine to the evaluation (CLI.md, "Trace").
+"""The record of one stream as JSON lines: the only link from the engine to the evaluation (docs/trace.md).
 
     {"type":"stream","version":1,"model":"de-en","k":4,...}
     {"type":"write","word":"Ladies","index":0,"read":5,"sentence":0,"reason":"policy","ms":812.4}
@@ -9,36 +9,45 @@
 Where the source words came with times, a `write` also has `read_seconds` (its delay in seconds: when the last word that
 had been read was over) and a `sentence` has `ends` (when each of its source words was over). See `times`.
 
+A server sends the same records as events (`turia.protocol.events`). It adds the time at which each was made.
+
 Readers accept keys they do not know (a later release may add them), and refuse a version or a type of record
 that they do not know. Lines end in "\n" alone: other line breaks of Unicode may stand inside a line.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Never
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from turia.errors import FormatError
+from turia.errors import FormatError, InputError
+from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, one_of, read_json, write_json
 
 VERSION = 1
-REASONS = ("policy", "catch-up", "flush")
+REASONS = ("policy", "catch-up", "flush", "max-lag")
+"""Why a word was written: the policy said so, its sentence is closed, the stream is over, or the lag was too large."""
+OneWord = Annotated[str, Rule(lambda value: value.split() == [value], "one word")]
+# Numbers up to 1.8e308 are floats; a time near that could not be multiplied by 1000.
+Time = Annotated[float, Rule(lambda value: abs(value) < 1e300, "a number")]
 
 
 @dataclass(frozen=True)
 class Write:
     """One committed target word; `read` is its delay d[index]."""
 
-    word: str
-    index: int
-    read: int
-    sentence: int
+    word: OneWord
+    index: Natural
+    read: Natural
+    sentence: Natural
     reason: str
-    ms: float | None = None
-    read_seconds: float | None = None
+    """See `REASONS`."""
+    ms: Time | None = None
+    """When it was written, in milliseconds since the stream began."""
+    read_seconds: Time | None = None
     """The delay in seconds of the speech."""
+    at: Time | None = None
+    """From a server: when the last word that had been heard was spoken, in milliseconds of the speaker's clock."""
 
     @property
     def text(self) -> str:
@@ -50,12 +59,14 @@ class Write:
 class SentenceEnd:
     """A sentence pair is complete on both sides."""
 
-    sentence: int
-    source_words: int
-    target_words: int
+    sentence: Natural
+    source_words: Natural
+    target_words: Natural
     reason: str
-    ends: tuple[float, ...] | None = None
+    ends: tuple[Time, ...] | None = None
     """When each of its source words was over, in seconds of the speech."""
+    ms: Time | None = None
+    """From a server: when it was complete, in milliseconds since the session began."""
 
     @property
     def text(self) -> str:
@@ -65,10 +76,10 @@ class SentenceEnd:
 
 @dataclass(frozen=True)
 class Note:
-    """What the counts and words do not tell: what a guard did, and what was changed on the way (docs/protocol.md)."""
+    """What the counts and words do not show: what a guard did, and what was changed on the way (docs/protocol.md)."""
 
     kind: str
-    sentence: int
+    sentence: Natural
     detail: str = ""
 
     @property
@@ -81,8 +92,10 @@ class Note:
 class End:
     """The stream is over."""
 
-    source_words: int
-    target_words: int
+    source_words: Natural
+    target_words: Natural
+    ms: Time | None = None
+    """From a server: when it ended, in milliseconds since the session began."""
 
     @property
     def text(self) -> str:
@@ -91,6 +104,7 @@ class End:
 
 
 Record = Write | SentenceEnd | Note | End
+RECORDS: Tagged[Record] = Tagged({"write": Write, "sentence": SentenceEnd, "note": Note, "end": End})
 
 
 def words_by_sentence(records: Iterable[Record], sentences: int) -> list[list[str]]:
@@ -103,10 +117,6 @@ def words_by_sentence(records: Iterable[Record], sentences: int) -> list[list[st
         elif isinstance(record, SentenceEnd) and record.reason != "forced":
             given += 1
     return translations
-
-
-_TYPES: dict[str, type[Record]] = {"write": Write, "sentence": SentenceEnd, "note": Note, "end": End}
-_NAMES = {record_type: name for name, record_type in _TYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -145,13 +155,12 @@ class Trace:
 def header_line(settings: Mapping[str, Any]) -> str:
     """The first line of a trace."""
     assert not {"type", "version"} & settings.keys()
-    return _dumps({"type": "stream", "version": VERSION, **settings})
+    return write_json({"type": "stream", "version": VERSION, **settings})
 
 
 def record_line(record: Record) -> str:
     """One record as its line, without the newline; absent times are left out."""
-    fields = {key: value for key, value in vars(record).items() if value is not None}
-    return _dumps({"type": _NAMES[type(record)], **fields})
+    return RECORDS.to_line(record)
 
 
 def trace_lines(trace: Trace) -> Iterator[str]:
@@ -166,125 +175,84 @@ def parse_trace(lines: Iterable[str], path: str | None = None, source_words: int
 
     `source_words`: words of the source that was translated, where it is known; nobody can have read more of them.
     """
-    settings: dict[str, Any] | None = None
-    records: list[Record] = []
-    words = read = sentence = 0
+    settings: JsonObject | None = None
+    records = _CheckedRecords(source_words)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        data = _object(line, path, number)
-        if settings is None:
-            settings = _settings(data, path, number)
-            continue
-        if records and isinstance(records[-1], End):
-            raise FormatError("a record after the end of the stream", path, number)
-        record = _record(data, path, number)
-        if isinstance(record, Write):
-            if record.index != words:
-                raise FormatError(f"word index {record.index}, expected {words}", path, number)
-            if record.read < read:
-                raise FormatError(f"read {record.read} words, but {read} had been read before", path, number)
-            if source_words is not None and record.read > source_words:
-                raise FormatError(f"read {record.read} words, but the source has {source_words}", path, number)
-            if record.sentence < sentence:
-                raise FormatError(f"sentence {record.sentence} after sentence {sentence}", path, number)
-            words, read, sentence = words + 1, record.read, record.sentence
-        elif isinstance(record, End):
-            if record.target_words != words:
-                cause = f"{record.target_words} target words, but {words} were written"
-                raise FormatError(cause, path, number)
-            if record.source_words < read:
-                raise FormatError(f"{record.source_words} source words, but {read} were read", path, number)
-            if source_words is not None and record.source_words > source_words:
-                raise FormatError(f"{record.source_words} words read, but the source has {source_words}", path, number)
-        records.append(record)
+        try:
+            data = _parse_line(line)
+            if settings is None:
+                settings = _settings(data)
+            else:
+                records.add(data)
+        except InputError as error:
+            raise FormatError(str(error), path, number) from error
     if settings is None:
         raise FormatError('empty trace: expected a first line with "type":"stream"', path)
-    return Trace(settings, tuple(records))
+    return Trace(settings, tuple(records.found))
 
 
-def _settings(data: dict[str, Any], path: str | None, number: int) -> dict[str, Any]:
+class _CheckedRecords:
+    """The records of a trace, each checked against those before it."""
+
+    def __init__(self, source_words: int | None) -> None:
+        self.found: list[Record] = []
+        self._source_words = source_words
+        self._words = self._read = self._sentence = 0
+
+    def add(self, data: JsonObject) -> None:
+        if self.found and isinstance(self.found[-1], End):
+            raise FormatError("a record after the end of the stream")
+        record = RECORDS.from_json(data)
+        match record:
+            case Write():
+                self._check_write(record)
+            case SentenceEnd(source_words=words, ends=ends):
+                if ends is not None and len(ends) != words:
+                    raise FormatError(f"{len(ends)} ends for {words} source words")
+            case End():
+                self._check_end(record)
+        self.found.append(record)
+
+    def _check_write(self, write: Write) -> None:
+        if write.reason not in REASONS:
+            raise MismatchError("reason", write.reason, one_of(*REASONS).expected)
+        if write.index != self._words:
+            raise FormatError(f"word index {write.index}, expected {self._words}")
+        if write.read < self._read:
+            raise FormatError(f"read {write.read} words, but {self._read} had been read before")
+        if self._source_words is not None and write.read > self._source_words:
+            raise FormatError(f"read {write.read} words, but the source has {self._source_words}")
+        if write.sentence < self._sentence:
+            raise FormatError(f"sentence {write.sentence} after sentence {self._sentence}")
+        self._words, self._read, self._sentence = self._words + 1, write.read, write.sentence
+
+    def _check_end(self, end: End) -> None:
+        if end.target_words != self._words:
+            raise FormatError(f"{end.target_words} target words, but {self._words} were written")
+        if end.source_words < self._read:
+            raise FormatError(f"{end.source_words} source words, but {self._read} were read")
+        if self._source_words is not None and end.source_words > self._source_words:
+            raise FormatError(f"{end.source_words} words read, but the source has {self._source_words}")
+
+
+def _settings(data: JsonObject) -> JsonObject:
     if data.get("type") != "stream":
-        raise FormatError('a trace begins with a line of "type":"stream"', path, number)
+        raise FormatError('a trace begins with a line of "type":"stream"')
     version = data.get("version")
     # In Python, true and 1.0 equal 1.
     if type(version) is not int or version != VERSION:
-        raise FormatError(f"trace version {version!r}; this Turia reads {VERSION}", path, number)
+        raise FormatError(f"trace version {version!r}; this Turia reads {VERSION}")
     return {key: value for key, value in data.items() if key not in ("type", "version")}
 
 
-def _record(data: dict[str, Any], path: str | None, number: int) -> Record:
-    name = data.get("type")
-    record_type = _TYPES.get(name) if isinstance(name, str) else None
-    if record_type is None:
-        known = ", ".join(_TYPES)
-        raise FormatError(f"unknown record type {name!r}, expected one of {known}", path, number)
-    values: dict[str, Any] = {}
-    for item in fields(record_type):
-        if item.name in data:
-            value = data[item.name]
-            _check(item.name, value, path, number)
-            values[item.name] = tuple(value) if isinstance(value, list) else value
-        elif item.default is MISSING:
-            raise FormatError(f"a {name} record without {item.name!r}", path, number)
-    record = record_type(**values)
-    if isinstance(record, Write):
-        if record.word.split() != [record.word]:
-            raise FormatError(f"word is {record.word!r}, expected one word", path, number)
-        if record.reason not in REASONS:
-            expected = ", ".join(REASONS)
-            raise FormatError(f"reason is {record.reason!r}, expected one of {expected}", path, number)
-    elif isinstance(record, SentenceEnd) and record.ends is not None and len(record.ends) != record.source_words:
-        raise FormatError(f"{len(record.ends)} ends for {record.source_words} source words", path, number)
-    return record
-
-
-def _check(key: str, value: Any, path: str | None, number: int) -> None:
-    """Texts are strings, times are numbers, all else counts words or sentences."""
-    if key in ("word", "reason", "kind", "detail"):
-        fits, expected = isinstance(value, str), "a string"
-    elif key in ("ms", "read_seconds"):
-        fits, expected = value is None or _is_number(value), "a number"
-    elif key == "ends":
-        fits = value is None or (isinstance(value, list) and all(map(_is_number, value)))
-        expected = "a list of numbers"
-    else:
-        fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        expected = "a whole number from 0"
-    if not fits:
-        raise FormatError(f"{key} is {value!r}, expected {expected}", path, number)
-
-
-def _is_number(value: Any) -> bool:
-    # A whole number may have any number of digits: one that is no float is no time either.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _object(line: str, path: str | None, number: int) -> dict[str, Any]:
-    try:
-        data = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
-        if "\\u" in line:
+def _parse_line(line: str) -> JsonObject:
+    data = read_json(line)
+    if "\\u" in line:
+        try:
+            write_json(data).encode()
+        except UnicodeEncodeError as error:
             # Half of a pair of surrogates is no text: nothing could print it.
-            _dumps(data).encode()
-    except json.JSONDecodeError as error:
-        raise FormatError(f"not JSON: {error.msg} at column {error.colno}", path, number) from error
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets 5,000 deep
-        raise FormatError(f"not JSON: {error}", path, number) from error
-    if not isinstance(data, dict):
-        raise FormatError("expected a JSON object", path, number)
+            raise FormatError(f"not JSON: {error}") from error
     return data
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"{digits:.30} is too large for a number")
-    return number
-
-
-def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _dumps(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

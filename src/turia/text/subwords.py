@@ -21,10 +21,10 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import sentencepiece
 
 from turia.errors import ConfigError, ModelError
 from turia.text.normalise import clean_word
@@ -46,6 +46,8 @@ class Subwords:
     """A trained SentencePiece model."""
 
     def __init__(self, model: bytes, name: str = "subword model") -> None:
+        import sentencepiece  # here, so that the engine's core loads without it
+
         self.model = model
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -145,8 +147,10 @@ class WordJoiner:
         return word or None
 
 
-def train_subwords(counts: Mapping[str, int], vocabulary: int, threads: int = 1) -> Subwords:
-    """BPE from word counts; the same counts give the same bytes.
+def train_subwords(
+    counts: Mapping[str, int], vocabulary: int, threads: int = 1, split_digits: bool = False
+) -> Subwords:
+    """BPE from word counts; the same counts give the same bytes. `split_digits` makes each digit a piece.
 
     Pieces never cross words, so counts hold all that BPE looks at, in a fraction of the corpus's memory.
     """
@@ -154,6 +158,10 @@ def train_subwords(counts: Mapping[str, int], vocabulary: int, threads: int = 1)
     words = sorted(word for word in counts if counts[word] > 0 and not _LITERAL_SYMBOL.search(word))
     if not words:
         raise ConfigError("no words to learn subwords from: are all pairs filtered out?")
+    import sentencepiece
+
+    # Left out unless asked for: the model's bytes hold every option that was given.
+    extra: dict[str, Any] = {"split_digits": True} if split_digits else {}
     ascii_letters = "".join(sorted({letter for word in words for letter in word if letter.isascii()}))
     model = io.BytesIO()
     try:
@@ -170,6 +178,7 @@ def train_subwords(counts: Mapping[str, int], vocabulary: int, threads: int = 1)
             character_coverage=_CHARACTER_COVERAGE,
             required_chars=ascii_letters,
             byte_fallback=True,
+            **extra,
             pad_id=PAD_ID,
             pad_piece=PAD,
             unk_id=UNK_ID,

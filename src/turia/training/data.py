@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
 
 from turia.config import Recipe
 from turia.corpus.prepare import digest
+from turia.corpus.report import read_report
 from turia.corpus.shards import Meta, Shards, load_subwords
 from turia.errors import ConfigError, TuriaError
 from turia.text.subwords import Subwords
@@ -16,7 +22,8 @@ class PreparedData:
     """What a run learns from and is looked at with."""
 
     train: Shards
-    dev: Shards
+    dev: dict[str, Shards]
+    """Each dev corpus by its short name; all of them are parts of one folder."""
     subwords: tuple[Subwords, Subwords]
     """Source and target; the same object if joint."""
 
@@ -28,10 +35,35 @@ def open_data(recipe: Recipe) -> PreparedData:
     if not recipe.data.dev:
         raise ConfigError("data.dev is empty: training needs a dev set to find its best checkpoint")
     folder = recipe.data.folder
-    data = PreparedData(Shards.open(folder / "train"), Shards.open(folder / "dev"), load_subwords(folder))
-    for shards in (data.train, data.dev):
+    train, dev = Shards.open(folder / "train"), Shards.open(folder / "dev")
+    for shards in (train, dev):
         _check(shards.meta, recipe)
-    return data
+    return PreparedData(train, _by_corpus(dev, folder), load_subwords(folder))
+
+
+def _by_corpus(dev: Shards, folder: Path) -> dict[str, Shards]:
+    """The dev corpora one by one. They lie one after the other, as the report of the preparation has them."""
+    report = read_report(folder)
+    corpora = [corpus for corpus in report.corpora if corpus.split == "dev"] if report is not None else []
+    sizes = [corpus.sizes.sentences for corpus in corpora]
+    if sum(sizes) != len(dev):  # a folder without its report, or with another's
+        return {"dev": dev}
+    ends = np.cumsum(sizes)
+    names = _short_names([corpus.name for corpus in corpora])
+    return {
+        name: dev.part(int(end - size), int(end)) for name, size, end in zip(names, sizes, ends, strict=True) if size
+    }
+
+
+def _short_names(corpora: Sequence[str]) -> list[str]:
+    """`europarl-st/deen.dev.tsv.xz` is `deen.dev`; with its folder, or a number, where two would have one name."""
+    names = [re.sub(r"(\.(xz|gz|tsv|xml|txt))+$", "", corpus) for corpus in corpora]
+    short = [PurePosixPath(name).name for name in names]
+    names = [last if short.count(last) == 1 else name for name, last in zip(names, short, strict=True)]
+    return [
+        name if names.count(name) == 1 else f"{name}.{names[:place].count(name) + 1}"
+        for place, name in enumerate(names)
+    ]
 
 
 def is_stale(data: PreparedData, recipe: Recipe) -> bool:

@@ -1,7 +1,7 @@
 """The training loop.
 
-Everything random is drawn from the seed and the counters of `Progress`, batch by batch. So a run that is killed and
-started again ends with the weights of one that was not, and many processes compute what one would have.
+Everything random is drawn from the seed and the counters of `TrainingProgress`, batch by batch. So a run that is
+killed and started again ends with the weights of one that was not, and many processes compute what one would have.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from turia.corpus.batches import Sampler, assemble
 from turia.corpus.shards import load_subwords
 from turia.engine.settings import LEAST_POSITIONS
 from turia.errors import ConfigError, Stopped
-from turia.model.checkpoint import fill_model, load_json, load_tensors, load_weights, replace_durably, save_checkpoint
-from turia.model.presets import shape_of
+from turia.model.checkpoint import fill_model, load_json, load_tensors, load_weights, save_checkpoint
 from turia.model.transformer import Transformer
-from turia.stopping import StopRequests
+from turia.runtime.shape import shape_of
+from turia.system.files import write_file
+from turia.system.signals import StopRequests
 from turia.training import schedule
 from turia.training.curves import draw_curves
 from turia.training.data import PreparedData, is_stale, open_data
 from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
-from turia.training.multik import Policy, batch_limits, longest_source, sample_k
-from turia.training.run import Progress, RunFolder
+from turia.training.optimizer import OPTIMIZER, Optimizer, check_optimizer
+from turia.training.paths import MaskSettings, batch_limits, longest_source, random_limits, sample_k
+from turia.training.run import RunFolder, TrainingProgress
 from turia.training.shifts import draw_shifts
-from turia.training.transfer import starting_weights, take_over
+from turia.training.transfer import check_meaning, starting_weights, take_over
 from turia.training.validation import validate
 
 LOG_SECONDS = 30.0
@@ -70,9 +72,10 @@ class Trainer:
     def __init__(self, recipe: Recipe, data: PreparedData, peers: Ranks, report: Report, fresh: bool) -> None:
         self.recipe, self.training, self.peers, self.report = recipe, recipe.training, peers, report
         self.train, self.dev, self.subwords = data.train, data.dev, data.subwords
+        self.dev_recipe = next(iter(data.dev.values())).meta.recipe
         self.run = RunFolder(recipe.run)
         self.stop = StopRequests()
-        self.policy = Policy(
+        self.policy = MaskSettings(
             recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma, recipe.model.conventions != "marian"
         )
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
@@ -86,22 +89,23 @@ class Trainer:
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
         if fresh:
             self._check_start()
+        elif self.run.steps():
+            check_optimizer(self.training, self.run.newest())  # before anything of the run is written anew
         if peers.leads:
             if fresh:
                 self.run.remove()
             self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=self.training.learning_rate,
-            betas=self.training.betas,
-            weight_decay=self.training.weight_decay,
-            fused=True,
-        )
+        half = self._half_type()
+        if self.training.cpu_bfloat16 and peers.device.type == "cpu" and half is None:
+            report("training.cpu_bfloat16: this CPU does not multiply bfloat16 itself; trains in float32")
+        products = half if half is torch.bfloat16 and peers.device.type == "cpu" else torch.float32
+        self.optimizer = Optimizer(self.model, self.training, peers, products)
         self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half_type() is torch.float16)
-        self.progress = Progress()
+        self.progress = TrainingProgress()
+        self._rate_share = 0.0
         self._restore()
-        module = SummedLoss(self.model, self.training.label_smoothing)
+        module = SummedLoss(self.model, self.training.label_smoothing, self.training.skip_unlikely)
         together = DistributedDataParallel(module) if peers.world > 1 else module
         self.loss: torch.nn.Module = together
         self._batches: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
@@ -158,15 +162,14 @@ class Trainer:
         """One optimiser step; the summed loss of this process and the labels of all."""
         self.progress.step += 1
         step, world = self.progress.step, self.peers.world
-        rate = schedule.learning_rate(self.training, step, self.share_done())
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self._rate_share = schedule.rate_share(self.training, step, self.share_done())
+        self.optimizer.set_rate(self._rate_share)
         taken = [self._next_batch() for _ in range(self.training.accumulate * world)]
         labels = int(sum(self.sampler.labels[samples].sum() for samples in taken))
         mine = range(self.peers.rank, len(taken), world)
         total = 0.0
         self.loss.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         for index in mine:
             with self._only_last_syncs(index == mine[-1]):
                 loss = self._batch_loss(taken[index], index)
@@ -178,10 +181,9 @@ class Trainer:
                 f"training.learning_rate, or with training.clip"
             )
         if self.training.clip > 0:
-            self.scaler.unscale_(self.optimizer)
+            self.optimizer.unscale(self.scaler)
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
+        self.optimizer.step(self.scaler)
         self.progress.target_tokens += labels
         return total, labels
 
@@ -190,8 +192,12 @@ class Trainer:
         rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
         torch.manual_seed(int(rng.integers(2**62)))
         batch = assemble(self.train, samples, self.policy.source_opening)
-        k = sample_k(rng, longest_source(batch, self.policy.anchor), self.training.k_range)
-        reach, limit = batch_limits(batch, k, self.policy)
+        lags = self.training.k_range or (1, longest_source(batch, self.policy.anchor))
+        k = sample_k(rng, lags)
+        if self.training.paths == "any" and rng.random() < self.training.any_share:
+            reach, limit = random_limits(rng, batch, lags, self.policy)
+        else:
+            reach, limit = batch_limits(batch, k, self.policy)
         tensors = [torch.from_numpy(batch.source), reach, torch.from_numpy(batch.target), limit]
         if self.training.shift > 0:
             positions = self.model.shape.max_positions
@@ -242,14 +248,9 @@ class Trainer:
             progress = {**self.progress.to_json(), "scaler": self.scaler.state_dict()}
             if folder.exists():
                 # Saved at this very step before: the weights are there, and only what was measured since is new.
-                replace_durably(folder / "progress.json", json.dumps(progress, indent=1).encode())
+                write_file(folder / "progress.json", json.dumps(progress, indent=1))
             else:
-                optimizer_state = {
-                    f"{name}.{key}": self.optimizer.state[parameter][key]
-                    for name, parameter in self.model.named_parameters()
-                    for key in ("exp_avg", "exp_avg_sq", "step")
-                }
-                save_checkpoint(folder, self.model, {"optimizer": optimizer_state}, {"progress": progress})
+                save_checkpoint(folder, self.model, {"optimizer": self.optimizer.state()}, {"progress": progress})
             self.run.prune(self.training.keep)
         self.peers.wait()
         return folder
@@ -264,16 +265,12 @@ class Trainer:
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
-        state = load_tensors(folder / "optimizer.safetensors")
-        for name, parameter in self.model.named_parameters():
-            self.optimizer.state[parameter] = {
-                key: state[f"{name}.{key}"].to(parameter.device) for key in ("exp_avg", "exp_avg_sq", "step")
-            }
+        self.optimizer.load(load_tensors(folder / OPTIMIZER), folder)
         saved = load_json(folder / "progress.json")
         scaler = saved.pop("scaler")
         if scaler:  # none if the run came from a machine that needs no loss scaling
             self.scaler.load_state_dict(scaler)
-        self.progress = progress = Progress.from_json(saved)
+        self.progress = progress = TrainingProgress.from_json(saved)
         if self.peers.leads:
             self.run.rewind_log(progress.step)
             if progress.best is not None and progress.validated_step == progress.step:
@@ -295,6 +292,7 @@ class Trainer:
     def _start_from(self, other: Path) -> str:
         """Fine-tuning: weights that are there, whose pieces must be ours, or are matched to ours. Says which."""
         name, weights = starting_weights(other)
+        check_meaning(self.model, other, name)
         if self.training.match_pieces:
             share = take_over(self.model, weights, self.subwords, other)
             return f"starts from {name}, with {share:.0%} of the pieces"
@@ -317,7 +315,7 @@ class Trainer:
                 target_tokens=self.progress.target_tokens,
                 epochs=round(self.sampler.epochs(self.progress.pool), 3),
                 loss=mean,
-                learning_rate=self.optimizer.param_groups[0]["lr"],
+                learning_rate=self.training.learning_rate * self._rate_share,
                 tokens_per_second=round(labels / seconds, 1),
             )
             self.report(Status(self.progress.step, share, mean, labels / seconds, left))
@@ -374,28 +372,36 @@ class Trainer:
         """What decides the value of `dev_loss`, beside the weights."""
         every = self.recipe.validation
         samples = "windows" if self._sees_windows() else "sentences"
+        # Release 0.1 took the sentences of several dev sets together.
+        sets = f"; mean of {len(self.dev)} dev sets" if len(self.dev) > 1 else ""
         return (
             f"k {', '.join(map(str, every.k))}; {every.batches or 'all'} batches of {samples} by length, evenly spaced"
-            f"; gamma {self.policy.gamma}; prepared as {self.dev.meta.recipe}"
+            f"; gamma {self.policy.gamma}; prepared as {self.dev_recipe}{sets}"
         )
 
     # --- precision and peers -----------------------------------------------------------------------------------
 
     def _half_type(self) -> torch.dtype | None:
-        """bfloat16 where a GPU has it itself, else float16; never on a CPU, where bfloat16 may not even run."""
+        """bfloat16 where a GPU has it itself, else float16. On a CPU, bfloat16 if asked for and if the CPU has it itself:
+        on others it may not even run."""
         if self.peers.device.type != "cuda":
-            return None
+            return torch.bfloat16 if self.training.cpu_bfloat16 and multiplies_bfloat16() else None
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
 
     def _mixed_precision(self) -> AbstractContextManager[object]:
         half = self._half_type()
-        return nullcontext() if half is None else torch.autocast("cuda", dtype=half)
+        return nullcontext() if half is None else torch.autocast(self.peers.device.type, dtype=half)
 
     def _only_last_syncs(self, last: bool) -> AbstractContextManager[object]:
         if last or not isinstance(self.loss, DistributedDataParallel):
             return nullcontext()
         context: AbstractContextManager[object] = self.loss.no_sync()
         return context
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether this CPU has instructions of its own for products of bfloat16 numbers."""
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from turia.model.transformer import Transformer
 from turia.text.symbols import PAD_ID
 
+_FEWEST = 8
+"""Samples of a batch that make a standard deviation worth something."""
+
 
 class SummedLoss(nn.Module):
     """The model with its loss: one module, so that several processes can share its gradient."""
 
-    def __init__(self, model: Transformer, smoothing: float) -> None:
+    def __init__(self, model: Transformer, smoothing: float, skip_unlikely: float = 0.0) -> None:
         super().__init__()
-        self.model, self.smoothing = model, smoothing
+        self.model, self.smoothing, self.skip_unlikely = model, smoothing, skip_unlikely
 
     def forward(
         self,
@@ -34,4 +38,21 @@ class SummedLoss(nn.Module):
         # Padding goes before the projection to the vocabulary, the dearest matrix of a small model.
         real = labels != PAD_ID if counted is None else counted
         logits = self.model.logits(states[real])
-        return F.cross_entropy(logits, labels[real], reduction="sum", label_smoothing=self.smoothing)
+        if self.skip_unlikely == 0:
+            return F.cross_entropy(logits, labels[real], reduction="sum", label_smoothing=self.smoothing)
+        losses = F.cross_entropy(logits, labels[real], reduction="none", label_smoothing=self.smoothing)
+        sample = real.nonzero()[:, 0]
+        return (losses * likely(losses.detach(), sample, len(labels), self.skip_unlikely)[sample]).sum()
+
+
+def likely(losses: Tensor, sample: Tensor, samples: int, deviations: float) -> Tensor:
+    """[samples] 0 where a sample's mean loss is more than so many standard deviations above the batch's, else 1.
+
+    losses, sample [L]: of each label, and the sample that it belongs to. Samples of a batch are of like length and
+    under one policy, so that one far above the others is most likely a misaligned pair.
+    """
+    zeros = losses.new_zeros(samples)
+    means = zeros.index_add(0, sample, losses) / zeros.index_add(0, sample, torch.ones_like(losses)).clamp(min=1)
+    if samples < _FEWEST:
+        return torch.ones_like(means)
+    return (means <= means.mean() + deviations * means.std()).to(losses.dtype)

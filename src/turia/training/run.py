@@ -15,26 +15,27 @@ import json
 import re
 import shutil
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from turia.config import Recipe
+from turia.config import Corpus, Recipe
 from turia.corpus.batches import PoolStart
 from turia.corpus.report import corpus_names
 from turia.errors import ConfigError, ModelError
-from turia.locking import alone_in
-from turia.model.checkpoint import load_json, replace_durably
+from turia.model.checkpoint import load_json
 from turia.runtime.card import card_corpora
 from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
+from turia.schema import from_dict, to_dict
+from turia.system.files import remove_leftovers, write_file
+from turia.system.locks import alone_in
 from turia.text.normalise import NORMALISATION
-from turia.typed import from_dict, to_dict
 
 _STEP = re.compile(r"step-(\d+)")
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Counters from which a run goes on exactly; random numbers are drawn from them, so no other state exists."""
 
     step: int = 0
@@ -57,7 +58,7 @@ class Progress:
         return {**vars(self), "pool": vars(self.pool)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Progress:
+    def from_json(cls, data: dict[str, Any]) -> TrainingProgress:
         return cls(**{**data, "pool": PoolStart(**data["pool"])})
 
 
@@ -82,11 +83,11 @@ class RunFolder:
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
         if self.steps():
             self._check_same_subwords(models)
-        replace_durably(known, json.dumps(to_dict(recipe), indent=1).encode())
+        write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(), "learned_before": before}
-        replace_durably(self.path / "data.json", json.dumps(data).encode())
+        write_file(self.path / "data.json", json.dumps(data))
         for name, content in models.items():
-            replace_durably(self.path / name, content)
+            write_file(self.path / name, content)
 
     def corpora(self) -> dict[str, str | None]:
         """All that the weights have learned from, by name, with the licence of each: here, and before."""
@@ -95,7 +96,8 @@ class RunFolder:
         if before is None:  # a run of an older release
             before = _corpora_of(recipe.training.start_from)
         learned = recipe.data.train
-        return {**before, **dict(zip(corpus_names(learned), (corpus.licence for corpus in learned), strict=True))}
+        terms = (_terms(corpus, recipe.source_language) for corpus in learned)
+        return {**before, **dict(zip(corpus_names(learned), terms, strict=True))}
 
     def normalisation(self) -> int:
         """The rules of the text that the run learns from; runs of releases that did not note it had the first ones."""
@@ -114,7 +116,8 @@ class RunFolder:
         for part in ("model", "subwords", "source_language", "target_language"):
             if getattr(before, part) != getattr(now, part):
                 raise ConfigError(
-                    f"{self.path} was trained with another {part}; choose another run folder, or --fresh to start over"
+                    f"{self.path} was trained with another {part} ({_difference(part, before, now)}); choose another "
+                    "run folder, or --fresh to start over"
                 )
 
     def _check_same_subwords(self, models: dict[str, bytes]) -> None:
@@ -170,7 +173,7 @@ class RunFolder:
 
     def set_best(self, step: int, score: float) -> None:
         data = {"checkpoint": self.checkpoint(step).name, "score": score}
-        replace_durably(self.path / "best.json", json.dumps(data).encode())
+        write_file(self.path / "best.json", json.dumps(data))
 
     def note_best(self, step: int, score: float) -> None:
         """As `set_best`, unless what is noted is as good."""
@@ -184,8 +187,7 @@ class RunFolder:
         for step in self.steps()[: -max(1, keep)]:
             if self.checkpoint(step) != best:
                 shutil.rmtree(self.checkpoint(step))
-        for leftover in self.checkpoints.glob("*.partial"):
-            shutil.rmtree(leftover)
+        remove_leftovers(self.checkpoints)
 
     def log(self, **values: Any) -> None:
         """One line of metrics."""
@@ -197,7 +199,7 @@ class RunFolder:
         if not self.metrics.exists():
             return
         kept = [line for line in self._logged() if json.loads(line)["step"] <= step]
-        replace_durably(self.metrics, "".join(line + "\n" for line in kept).encode())
+        write_file(self.metrics, "".join(line + "\n" for line in kept))
 
     def read_log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._logged()] if self.metrics.exists() else []
@@ -205,6 +207,22 @@ class RunFolder:
     def _logged(self) -> list[str]:
         """The whole lines of the log: whoever was killed while writing has left a part of one."""
         return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+
+
+def _terms(corpus: Corpus, source_language: str) -> str | None:
+    """The licence of a corpus, as cards have it; with it that one side of the corpus is no real text."""
+    if not corpus.synthetic:
+        return corpus.licence
+    return f"{corpus.licence or 'licence to be named'}; its {source_language} side is machine translation"
+
+
+def _difference(part: str, before: Recipe, now: Recipe) -> str:
+    """Which key of a part differs, for people."""
+    old, new = getattr(before, part), getattr(now, part)
+    if not is_dataclass(old):
+        return f"{part} = {old!r}, the recipe has {new!r}"
+    key = next(item.name for item in fields(old) if getattr(old, item.name) != getattr(new, item.name))
+    return f"{part}.{key} = {getattr(old, key)!r}, the recipe has {getattr(new, key)!r}"
 
 
 def _corpora_of(start: Path | None) -> dict[str, str | None]:

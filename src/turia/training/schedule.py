@@ -5,20 +5,21 @@ from __future__ import annotations
 from turia.config import Training
 
 
-def learning_rate(training: Training, step: int, progress: float) -> float:
-    """The rate of optimiser step `step` (1-based) when `progress` (0 to 1) of the planned length is done.
+def rate_share(training: Training, step: int, progress: float) -> float:
+    """The share of its peak that a learning rate has at optimiser step `step` (1-based) when `progress` (0 to 1) of the
+    planned length is done.
 
-    inverse-sqrt: lr * min(step / warmup, sqrt(warmup / step)) (the paper's); linear: warm-up, then constant, then
-    straight down to zero over the last `cooldown` of the plan; fixed: no warm-up, no fall.
+    inverse-sqrt: min(step / warmup, sqrt(warmup / step)) (the paper's); linear: warm-up, then constant, then straight
+    down to zero over the last `cooldown` of the plan; fixed: no warm-up, no fall.
     """
-    rate, warmup = training.learning_rate, max(1, training.warmup_steps)
+    warmup = max(1, training.warmup_steps)
     if training.schedule == "fixed":
-        return rate
+        return 1.0
     rising = min(1.0, step / warmup)
     if training.schedule == "inverse-sqrt":
-        return float(rate * min(rising, (warmup / step) ** 0.5))
+        return float(min(rising, (warmup / step) ** 0.5))
     falling = min(1.0, (1.0 - progress) / training.cooldown) if training.cooldown > 0 else 1.0
-    return rate * rising * max(0.0, falling)
+    return rising * max(0.0, falling)
 
 
 def batch_tokens(training: Training, step: int) -> int:

@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from turia.corpus.shards import load_subwords
-from turia.errors import ModelError
-from turia.model.checkpoint import WEIGHTS, fill_model, load_tensors
+from turia.errors import ConfigError, ModelError
+from turia.export.stored import read_weights
+from turia.model.checkpoint import WEIGHTS, fill_model, load_shape, load_tensors
 from turia.model.transformer import Transformer
-from turia.runtime.folder import CONFIG_FILE
-from turia.runtime.stored import read_weights
+from turia.runtime.folder import CONFIG_FILE, load_folder
+from turia.runtime.shape import Shape
 from turia.text.subwords import Subwords
 from turia.training.run import RunFolder
 
@@ -43,6 +44,23 @@ def starting_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
     run = RunFolder(folder)
     checkpoint = run.best() or run.newest()
     return checkpoint, load_tensors(checkpoint / WEIGHTS)
+
+
+def starting_shape(folder: Path, checkpoint: Path) -> Shape:
+    """The shape of the weights that `starting_weights` has found at `checkpoint`."""
+    return load_folder(folder).config.shape if checkpoint == folder else load_shape(checkpoint)
+
+
+def check_meaning(model: Transformer, folder: Path, checkpoint: Path) -> None:
+    """Refuses weights that would fit in size and mean something else. `checkpoint` is where those of `folder` were."""
+    theirs = starting_shape(folder, checkpoint)
+    for key in ("positions", "heads"):
+        found, wanted = getattr(theirs, key), getattr(model.shape, key)
+        if found != wanted:
+            raise ConfigError(
+                f"training.start_from: {folder} has model.{key} = {found!r}, the recipe has {wanted!r}; its weights "
+                f"mean nothing with that: set model.{key} = {found!r}, or leave start_from out"
+            )
 
 
 def take_over(

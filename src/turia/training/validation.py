@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,20 +13,20 @@ from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.model.backend import TorchBackend
 from turia.model.transformer import Transformer
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import words_by_sentence
 from turia.text.layout import Sentence
 from turia.text.subwords import Subwords
-from turia.training.backend import TorchBackend
 from turia.training.loss import SummedLoss
-from turia.training.multik import Policy, batch_limits
+from turia.training.paths import MaskSettings, batch_limits
 
 _BATCH_TOKENS = 4000
 
 
 @torch.no_grad()
-def dev_loss(model: Transformer, dev: Shards, policy: Policy, windows: bool, k: int, batches: int) -> float:
+def dev_loss(model: Transformer, dev: Shards, policy: MaskSettings, windows: bool, k: int, batches: int) -> float:
     """Mean cross-entropy per label in nats, without smoothing, at one k."""
     model.eval()
     total, labels = 0.0, 0
@@ -38,7 +38,7 @@ def dev_loss(model: Transformer, dev: Shards, policy: Policy, windows: bool, k: 
 
 @torch.no_grad()
 def loss_with_history_and_alone(
-    model: Transformer, dev: Shards, policy: Policy, k: int, batches: int
+    model: Transformer, dev: Shards, policy: MaskSettings, k: int, batches: int
 ) -> tuple[float, float] | None:
     """The same mean of the same labels twice: of the last sentence of each window behind its history, and alone.
 
@@ -63,7 +63,7 @@ def loss_with_history_and_alone(
 
 
 def _summed_loss(
-    model: Transformer, batch: Batch, policy: Policy, k: int, counted: torch.Tensor | None = None
+    model: Transformer, batch: Batch, policy: MaskSettings, k: int, counted: torch.Tensor | None = None
 ) -> float:
     """Cross-entropy of a batch without smoothing, over all labels or the `counted` ones."""
     device = next(model.parameters()).device
@@ -108,7 +108,7 @@ def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) ->
     return float(sacrebleu.corpus_bleu(hypotheses, [references]).score)
 
 
-def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy: Policy, history: int) -> Model:
+def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy: MaskSettings, history: int) -> Model:
     """The model being trained, as the engine sees it."""
     return Model(
         "training",
@@ -125,24 +125,37 @@ def engine_model(model: Transformer, subwords: tuple[Subwords, Subwords], policy
 
 def validate(
     model: Transformer,
-    dev: Shards,
+    dev: Mapping[str, Shards],
     subwords: tuple[Subwords, Subwords],
-    policy: Policy,
+    policy: MaskSettings,
     history: int,
     validation: Validation,
 ) -> dict[str, float]:
-    """All figures of one validation by name; `dev_loss` (their mean over k) decides which checkpoint is best."""
+    """All figures of one validation by name; `dev_loss`, the mean over dev sets and k, tells the best checkpoint.
+
+    Where there are several dev sets, a figure's name ends in its set's.
+    """
+    engine = engine_model(model, subwords, policy, history)
+    figures: dict[str, float] = {}
+    for name, shards in dev.items():
+        of_set = _set_figures(engine, model, shards, policy, history, validation)
+        figures |= of_set if len(dev) == 1 else {f"{key}_{name}": value for key, value in of_set.items()}
+    losses = [value for name, value in figures.items() if name.startswith("dev_loss_k")]
+    return {"dev_loss": sum(losses) / len(losses), **figures}
+
+
+def _set_figures(
+    engine: Model, model: Transformer, dev: Shards, policy: MaskSettings, history: int, validation: Validation
+) -> dict[str, float]:
     has_windows = history > 0 and bool((dev.samples[:, 2] & WINDOW).any())
     figures: dict[str, float] = {}
     for k in validation.k:
         figures[f"dev_loss_k{k}"] = dev_loss(model, dev, policy, has_windows, k, validation.batches)
-    figures["dev_loss"] = sum(figures.values()) / len(figures)
     k = validation.k[-1]
     if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
         figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
     if validation.bleu_sentences:
-        engine = engine_model(model, subwords, policy, history)
         for k in validation.bleu_k:
-            for h in sorted({0, history}):
+            for h in sorted({0, history if has_windows else 0}):
                 figures[f"bleu_k{k}_h{h}"] = dev_bleu(engine, dev, h, k, validation.bleu_sentences)
     return figures

@@ -3,7 +3,7 @@
 
 const PROTOCOL = 1;
 // The longest words, of letters of four bytes, still fit into the 64 KiB that a server takes.
-const WORDS_A_MESSAGE = 50;
+const WORDS_PER_MESSAGE = 50;
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 5000;
 
@@ -95,7 +95,7 @@ export class Connection {
       const { seq, message } = fresh[i];
       let size = 1;
       if (message.type === "words") {
-        while (size < WORDS_A_MESSAGE && fresh[i + size]?.message.type === "words") size += 1;
+        while (size < WORDS_PER_MESSAGE && fresh[i + size]?.message.type === "words") size += 1;
         const words = fresh.slice(i, i + size).map((item) => item.message.words[0]);
         this.socket.send(JSON.stringify({ type: "words", seq, words }));
       } else {

@@ -1,0 +1,11 @@
+"""Which state of the code a figure was measured with."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def commit() -> str:
+    """The short name of the commit that is checked out."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"

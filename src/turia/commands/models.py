@@ -1,0 +1,96 @@
+"""`turia models`: what is installed, read from each model folder's config.json and the front matter of its card.
+
+Of that, `data` and `scores` are shown: whoever writes the card says there what its model was trained on, and how good
+it is with which settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from turia.export.tensors import weight_shapes
+from turia.runtime.card import front_matter
+from turia.runtime.folder import CARD_FILE, load_folder
+from turia.runtime.translator import find_model, packaged_models
+from turia.segmenter.classifier import windows_in
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A model, for people who choose one."""
+
+    name: str
+    source_language: str
+    target_language: str
+    parameters: int
+    megabytes: float
+    """On disk."""
+    precision: str
+    encoder: str
+    history: int
+    gamma: float
+    beam: int
+    windows: tuple[int, ...]
+    """Future words that its segmenters look at."""
+    data: tuple[str, ...]
+    scores: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def installed(models: Sequence[str] = ()) -> list[Installed]:
+    """The models of these names and folders; without any, all that came with the package."""
+    return [describe(name, find_model(name)) for name in models or packaged_models()]
+
+
+def describe(name: str, folder: Path) -> Installed:
+    """A model folder that has passed its checks, described."""
+    checked = load_folder(folder)
+    config = checked.config
+    card = front_matter((folder / CARD_FILE).read_text(encoding="utf-8")) if (folder / CARD_FILE).exists() else {}
+    return Installed(
+        name,
+        config.source_language,
+        config.target_language,
+        sum(prod(shape) for shape in weight_shapes(config.shape).values()),
+        round(sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) / 1e6, 1),
+        config.precision,
+        config.shape.encoder,
+        config.history,
+        config.gamma,
+        config.beam,
+        windows_in(folder, checked.listed),
+        card.get("data", ()),
+        card.get("scores", ()),
+    )
+
+
+def table(models: Sequence[Installed]) -> Table:
+    """The models for a terminal, a row each; what a card says is in `card_lines`."""
+    drawn = Table("model", "pair", "parameters", "MB", "history", "beam", "windows", box=box.SIMPLE_HEAD)
+    for model in models:
+        drawn.add_row(
+            Path(model.name).name,
+            f"{model.source_language} → {model.target_language}",
+            f"{model.parameters / 1e6:.1f}M, {model.precision}",
+            f"{model.megabytes:.0f}",
+            str(model.history),
+            str(model.beam),
+            ", ".join(map(str, model.windows)) or "none",
+        )
+    return drawn
+
+
+def card_lines(model: Installed) -> list[str]:
+    """What its card says of a model's data and scores."""
+    name = Path(model.name).name
+    lines = [f"{name} data: {', '.join(model.data) or 'not said'}"]
+    return lines + [f"{name} score: {score}" for score in model.scores or ("not said",)]

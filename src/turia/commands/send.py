@@ -1,0 +1,86 @@
+"""`turia send`: words from a file or a pipe to a running `turia serve`, its translation to a file.
+
+Words are read in a thread of their own, as a read that waits for the speaker cannot be left; the session ends when they
+do, also at a line that cannot be read or at a signal, so that what was said is translated to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TextIO
+
+from turia.formats.output import TextOutput
+from turia.protocol.client import Speaker
+from turia.stream.times import SpokenWord
+from turia.system.signals import StopRequests
+
+AHEAD = 100
+"""Words read before the speaker has taken them."""
+
+Read = SpokenWord | Exception | None
+"""A word, or why there are no more."""
+
+
+async def send(speaker: Speaker, words: Iterable[SpokenWord], file: TextIO) -> int:
+    """Says `words` and writes their translation, a sentence a line; gives the signal that ended it early, or 0."""
+    loop = asyncio.get_running_loop()
+    read: asyncio.Queue[Read] = asyncio.Queue(AHEAD)
+    threading.Thread(target=_read, args=(words, read, loop), daemon=True).start()
+    talking = asyncio.create_task(_talk(speaker, read))
+    stop = StopRequests(lambda: loop.call_soon_threadsafe(talking.cancel))
+    with stop.noted():
+        try:
+            await _write(speaker, file)
+            with suppress(asyncio.CancelledError):
+                await talking
+        finally:
+            talking.cancel()
+            # The error that ended the session is raised by `_write`; the one that `_talk` gets from it adds nothing.
+            await asyncio.gather(talking, return_exceptions=True)
+    return stop.number
+
+
+def _read(words: Iterable[SpokenWord], read: asyncio.Queue[Read], loop: asyncio.AbstractEventLoop) -> None:
+    def put(item: Read) -> None:
+        putting = read.put(item)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except RuntimeError:
+            # The loop has ended and did not begin it, of which Python would complain.
+            putting.close()
+            raise
+
+    # Once the conversation is over, nobody takes more words.
+    with suppress(RuntimeError, concurrent.futures.CancelledError):
+        try:
+            for word in words:
+                put(word)
+        except Exception as error:
+            put(error)
+        else:
+            put(None)
+
+
+async def _talk(speaker: Speaker, read: asyncio.Queue[Read]) -> None:
+    try:
+        while isinstance(item := await read.get(), SpokenWord):
+            await speaker.say(item.text, at=None if item.end is None else 1000 * item.end)
+        if item is not None:
+            raise item
+    finally:
+        await speaker.end()
+
+
+async def _write(speaker: Speaker, file: TextIO) -> None:
+    """The events of the session up to its end."""
+    text = TextOutput(file)
+    async for event in speaker.events():
+        if event["type"] == "write":
+            text.word(event["word"])
+        elif event["type"] in ("sentence", "end"):
+            text.end_sentence()
+        file.flush()

@@ -1,0 +1,119 @@
+"""What the engine asks of a model: requests, states, and a backend that runs them. Nothing here knows ONNX Runtime.
+
+Letters: P columns kept, R new rows, S source positions, V vocabulary, L decoder layers, H heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.text.layout import Ints
+
+Logits = npt.NDArray[np.float32]
+"""[V]"""
+T = TypeVar("T")
+
+
+class EncoderState(Protocol):
+    """What is kept of the source positions of a window."""
+
+    @property
+    def length(self) -> int: ...
+
+
+class DecoderState(Protocol):
+    """What is kept of the target rows of a window."""
+
+    @property
+    def length(self) -> int: ...
+
+    def truncated(self, length: int) -> DecoderState:
+        """The state of the first `length` rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class EncodeRequest:
+    """New source positions of a window."""
+
+    state: EncoderState | None
+    """None begins a window."""
+    ids: Ints
+    """[R]"""
+    reach: Ints
+    """[R] columns, of the P + R, that each new position sees."""
+
+
+@dataclass(frozen=True)
+class DecodeRequest:
+    """New target rows of a window."""
+
+    state: DecoderState | None
+    """None begins a window."""
+    memory: EncoderState
+    ids: Ints
+    """[R]"""
+    limit: Ints
+    """[R] source columns that each row sees."""
+
+
+@dataclass(frozen=True)
+class LookRequest(DecodeRequest):
+    """The same, of which all new rows are looked at. It costs more, so only policies that look ask for it."""
+
+
+class Looks(NamedTuple):
+    """What a look request gives."""
+
+    state: DecoderState
+    logits: npt.NDArray[np.float32]
+    """[R, V] of all new rows."""
+    attention: npt.NDArray[np.float32]
+    """[L, H, R, S] cross-attention of the new rows: by layer and head, on each source position."""
+
+
+class Backend(Protocol):
+    """Runs requests: ONNX Runtime, torch, or a test's fake. States are values: a request never changes one."""
+
+    can_look: bool
+    """Whether it takes look requests."""
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]: ...
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]:
+        """The state with the new rows, and the logits of the last row."""
+        ...
+
+    def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]: ...
+
+
+Requests = list[EncodeRequest] | list[DecodeRequest] | list[LookRequest]
+Steps = Generator[Requests, Any, T]
+"""Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
+
+
+def run_steps(steps: Steps[T], backend: Backend) -> T:
+    """Drives one piece of work to its end, a step at a time."""
+    result: Any = None
+    while True:
+        try:
+            requests = steps.send(result)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        result = run_requests(requests, backend)
+
+
+def run_requests(requests: Requests, backend: Backend) -> Sequence[Any]:
+    """One step of the backend: all requests are of one kind."""
+    first: object = requests[0]
+    if isinstance(first, EncodeRequest):
+        return backend.encode(cast(list[EncodeRequest], requests))
+    if isinstance(first, LookRequest):
+        return backend.look(cast(list[LookRequest], requests))
+    return backend.decode(cast(list[DecodeRequest], requests))

@@ -1,0 +1,126 @@
+"""A beam over the pieces that follow what is written: the best continuation, as a plan or as a draft."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
+from turia.text.choice import Flags
+from turia.text.symbols import CLOSING_IDS
+
+PLANNED_PER_WORD = 4
+"""Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
+
+
+class Rules(Protocol):
+    """What the beam asks of the writer that it searches for."""
+
+    def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags: ...
+
+    def ends_word(self, piece: int) -> bool: ...
+
+
+def log_probabilities(logits: Logits, forbidden: Flags) -> npt.NDArray[np.float64]:
+    """[V] of the pieces that are allowed; the closing symbols are one, by whichever name."""
+    scores = np.where(forbidden, -np.inf, logits).astype(np.float64)
+    scores -= scores.max()
+    scores -= np.log(np.exp(scores).sum())
+    end, *names = CLOSING_IDS
+    scores[end] = np.logaddexp.reduce(scores[list(CLOSING_IDS)])
+    scores[names] = -np.inf
+    return scores
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A continuation of what is written. A closing symbol, if there, is its last piece."""
+
+    pieces: tuple[int, ...]
+    scores: tuple[float, ...]
+    """Log-probability of each piece."""
+    state: DecoderState
+    logits: Logits | None
+
+    @cached_property
+    def score(self) -> float:
+        """Log-probability of all pieces."""
+        return sum(self.scores)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.pieces) and self.pieces[-1] in CLOSING_IDS
+
+    @property
+    def per_piece(self) -> float:
+        """Mean log-probability, so that short translations are not preferred."""
+        return self.score / max(1, len(self.pieces))
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """A beam of `width` hypotheses."""
+
+    rules: Rules
+    width: int
+    memory: EncoderState
+    limit: int
+    most: int
+    """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+    drafts: bool = False
+    """A draft may end though its sentence is still being spoken."""
+
+    def best(self, start: Hypothesis) -> Steps[Hypothesis]:
+        """The best hypothesis, of whole words: at least one, or a closing symbol."""
+        alive, ended, ends, most = [start], None, 0, self.most
+        width = self.width
+        while True:
+            grown = sorted((h for parent in alive for h in self._grow(parent, width)), key=lambda h: -h.score)[:width]
+            alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
+            new = [hypothesis for hypothesis in grown if hypothesis.ended]
+            ended = max([*new, *([ended] if ended else [])], key=lambda h: h.per_piece, default=None)
+            if ends < width <= ends + len(new):
+                # What goes on for as long again is a loop, however sure of itself.
+                most = min(most, 2 * len(grown[0].pieces) + PLANNED_PER_WORD)
+            ends += len(new)
+            if not alive or (len(grown[0].pieces) >= most and self._has_word(alive[0])):
+                break
+            # That the first end looks best is not enough: ends are likely early, and translations came out short.
+            if ended and ends >= width and alive[0].per_piece < ended.per_piece:
+                break
+            requests = [
+                DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
+            ]
+            results = yield requests
+            alive = [Hypothesis(h.pieces, h.scores, *result) for h, result in zip(alive, results, strict=True)]
+        # What has no end is whole only if the search has found too few ends.
+        whole = [] if ended and ends >= width else [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
+        best = max([*whole, *([ended] if ended else [])], key=lambda h: h.per_piece)
+        # A plan consists of whole words, and perhaps the end.
+        whole_pieces = len(best.pieces) - (0 if best.ended else len(self._word_begun(best.pieces)))
+        return replace(best, pieces=best.pieces[:whole_pieces], scores=best.scores[:whole_pieces])
+
+    def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
+        """The `width` best continuations by one piece."""
+        assert parent.logits is not None
+        forbidden = self.rules.forbidden(self._word_begun(parent.pieces), self.drafts)
+        scores = log_probabilities(parent.logits, forbidden)
+        # Only the best few are put in order: to sort a vocabulary takes longer than to score it.
+        top = np.sort(np.argpartition(-scores, min(width, len(scores) - 1))[:width])
+        top = top[np.argsort(-scores[top], kind="stable")]
+        return [
+            Hypothesis((*parent.pieces, int(piece)), (*parent.scores, float(scores[piece])), parent.state, None)
+            for piece in top
+            if scores[piece] > -np.inf
+        ]
+
+    def _word_begun(self, pieces: tuple[int, ...]) -> list[int]:
+        start = max((i + 1 for i, piece in enumerate(pieces) if self.rules.ends_word(piece)), default=0)
+        return list(pieces[start:])
+
+    def _has_word(self, hypothesis: Hypothesis) -> bool:
+        return hypothesis.ended or any(map(self.rules.ends_word, hypothesis.pieces))

@@ -1,0 +1,344 @@
+"""The translation of one sentence, word by word: greedy (Eq. 1), or a beam that looks ahead and commits one word.
+
+A `Writer` holds what the model has computed for the sentence. Words are written when the stream says so; between two
+words the source may have grown. The row that predicts a piece sees what has been read by then, and keeps seeing just
+that (METHOD section 4), unless `recompute` is set.
+
+Decoder inputs are the target history, then the pieces written. Row m - 1 + j predicts written piece j, m being the
+length of the history with its symbols.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.config import OFFLINE_K
+from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, Logits, LookRequest, Steps
+from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis
+from turia.engine.draft import Drafted, Drafting
+from turia.engine.model import Model
+from turia.engine.settings import LONGEST_WORD, Settings
+from turia.engine.window import History, PartialSentence
+from turia.policy.base import LookingPolicy
+from turia.policy.guards import length_limit
+from turia.policy.masks import encoder_reach, words_limit
+from turia.policy.waitk import WaitK
+from turia.text.choice import Flags
+from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_rows
+from turia.text.subwords import WordJoiner
+from turia.text.symbols import CLOSING_IDS
+
+SEARCH_VERSION = 2
+"""Raised when the same model writes other words: what was translated before is not the same any more."""
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_NOTHING = Sentence(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+@dataclass
+class Writer:
+    """Writes the translation of one sentence."""
+
+    model: Model
+    settings: Settings
+    history: History
+    source: PartialSentence = field(default_factory=PartialSentence)
+    closing: int | None = None
+    """The source's closing symbol, once the sentence is complete."""
+    target: PartialSentence = field(default_factory=PartialSentence)
+    row_limits: list[int] = field(default_factory=list)
+    """Source columns that the row of each written piece saw; a restored stream computes its states again from them."""
+    reads: list[int] = field(default_factory=list)
+    """Source words that had been read when each target word was written."""
+    drafting: Drafting = field(default_factory=Drafting)
+    """Of policies that look."""
+    plan: list[int] = field(default_factory=list)
+    """Pieces that the beam has decided on after the sentence was complete, not yet written."""
+
+    def __post_init__(self) -> None:
+        self._encoded: EncoderState | None = None
+        self._decoded: DecoderState | None = None
+        target_past = self.history.target_sentences()
+        self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
+        self._past_positions = len(self._source_window(PartialSentence(), None).ids)
+
+    def write_word(self) -> Steps[str | None]:
+        """The next word, or None where the sentence ends."""
+        pieces = yield from (self._greedy() if self.settings.beam == 1 else self._beam())
+        if not pieces:
+            return None
+        self.target.add(pieces)
+        self.reads.append(self.source.words)
+        return self.spell(pieces)
+
+    def commit(self, draft: Drafted, words: int) -> None:
+        """Writes the first words of a draft, at least one."""
+        assert self._encoded is not None
+        # The row that predicts the first word of the draft saw what it will be known to have seen.
+        self._decoded = draft.state
+        chosen = draft.draft.words[:words]
+        self.drafting.committed(draft.guess, sum(len(word.pieces) for word in chosen))
+        for word in chosen:
+            self.target.add(word.pieces)
+            self.row_limits += [self._encoded.length] * len(word.pieces)
+            self.reads.append(self.source.words)
+
+    def spell(self, pieces: Sequence[int]) -> str:
+        """The word of these pieces."""
+        joiner = WordJoiner(self.model.target_subwords)
+        words = [joiner.push(piece) for piece in pieces]
+        # Bytes that spell no character leave a mark rather than an empty word.
+        return words[-1] or joiner.flush() or REPLACEMENT
+
+    def has_room(self) -> bool:
+        """Whether another word fits into the model's positions."""
+        return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
+
+    def fits(self) -> bool:
+        """Whether what is written has its place in the model's positions, as it has whenever there was room for it."""
+        return len(self._prefix) + len(self.target.ids) < self.model.max_positions
+
+    def has_sound_limits(self) -> bool:
+        """Whether each written piece has a limit that the source had when some word of it had been read."""
+        limits = self.row_limits
+        read = {self._past_positions + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {self._past_positions}
+        return (
+            len(limits) == len(self.target.ids)
+            and all(type(limit) is int and limit in read for limit in limits)
+            and limits == sorted(limits)
+        )
+
+    def has_sound_drafts(self) -> bool:
+        """Whether the pieces and positions of drafts can be: one guess for each commit of a policy that looks."""
+        drafting, subwords = self.drafting, self.model.target_subwords
+        looks = isinstance(self.settings.policy, LookingPolicy)
+        pieces = [piece for guess in (drafting.guess, *drafting.guesses) for piece in guess]
+        return (
+            len(drafting.guesses) == (len(self._fed_together()) if looks else 0)
+            and all(type(piece) is int and 0 <= piece < len(subwords) for piece in pieces)
+            and not any(subwords.is_control[piece] for piece in pieces)
+            and all(type(stop) is int and stop > self._past_positions for stop in drafting.encodings)
+            and drafting.encodings == sorted(drafting.encodings)
+            and max(drafting.encodings, default=0) <= self._past_positions + len(self.source.ids)
+            and len(self._prefix) + len(self.target.ids) + max(map(len, (drafting.guess, *drafting.guesses)))
+            < self.model.max_positions
+        )
+
+    def reads_from_limits(self) -> list[int]:
+        """Source words that had been read at each written word, from the positions that its first row saw."""
+        ends = self._past_positions + np.cumsum(self.source.pieces)
+        firsts = np.cumsum([0, *self.target.pieces[:-1]])[: self.target.words]
+        return [int(np.searchsorted(ends, self.row_limits[first], side="right")) for first in firsts]
+
+    # --- the model ----------------------------------------------------------------------------------------------
+
+    def _source_window(self, current: PartialSentence, closing: int | None) -> Window:
+        return self.history.source_window(current, closing, self.model.source_opening)
+
+    def _recomputes(self) -> bool:
+        # Where a word's end shows in what follows it, the row that shows it must look again when more has been read.
+        return self.settings.recompute or self.model.target_subwords.space_first
+
+    def read_all(self) -> Steps[EncoderState]:
+        """Encoder states of all that has been read."""
+        if self._encoded is None and self.target.ids:
+            yield from self._replay()
+        read = self._past_positions + len(self.source.ids) + (self.closing is not None)
+        if self._encoded is None or self._encoded.length < read:
+            self._encoded = yield from self._encode_window(self._source_window(self.source, self.closing))
+            if self.reads and isinstance(self.settings.policy, LookingPolicy):
+                self.drafting.encodings.append(read)
+        return self._encoded
+
+    def unfed(self, memory: EncoderState, written: list[int]) -> tuple[DecoderState | None, Ints, Ints]:
+        """A state, and ids and limits of the rows that follow it; the last one predicts the piece after `written`."""
+        now = memory.length
+        if self._recomputes():
+            ids = np.append(self._prefix, written).astype(np.int64)
+            return None, ids, np.full(len(ids), now)
+        if self._decoded is None:
+            ids = np.append(self._prefix, written).astype(np.int64)
+            return None, ids, np.concatenate([self._past_limits(now), self._row_limits(written, 0, now)])
+        start = self._decoded.length - len(self._prefix)
+        return self._decoded, np.array(written[start:], dtype=np.int64), self._row_limits(written, start + 1, now)
+
+    def by_source_word(self, columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """[S] of all source positions -> [words] sums over the pieces of each word of the sentence that was read."""
+        ends = self._past_positions + np.cumsum(self.source.pieces)
+        before = np.concatenate([[0.0], np.cumsum(columns, dtype=np.float64)])
+        sums: npt.NDArray[np.float32] = np.diff(before[np.r_[self._past_positions, ends]]).astype(np.float32)
+        return sums
+
+    def _encode_window(self, window: Window) -> Steps[EncoderState]:
+        """Encoder states of `window`, whose first positions may be known."""
+        known = None if self._encodes_anew() else self._encoded
+        start = 0 if known is None else known.length
+        encoder = self.model.encoder
+        if encoder == "pbe" and self.settings.encoding == "full":
+            # The paper's way. A unidirectional encoder keeps the mask that it was trained with (METHOD section 4).
+            encoder = "bidirectional"
+        reach = encoder_reach(window, self._first_blocks(window), encoder, self.model.anchor)
+        (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
+        state: EncoderState = encoded
+        return state
+
+    def _first_blocks(self, window: Window) -> int | Ints:
+        """Words of each sentence that see each other in a partial bidirectional encoder: those that had been read when
+        the sentence's first word was written. With the window's anchor, one k for the pieces of all sentences."""
+        if self.model.anchor == "window":
+            return _lead(self.settings)
+        own = self.reads[0] if self.reads else int(window.words[-1])
+        return np.array([*self.history.first_blocks(), own])
+
+    def _encodes_anew(self) -> bool:
+        # Before the first word is written, the first block is still growing.
+        growing = self.model.encoder == "pbe" and not self.reads
+        return self.settings.encoding == "full" or self.model.encoder == "bidirectional" or growing
+
+    def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
+        """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
+        memory = yield from self.read_all()
+        state, ids, limits = self.unfed(memory, [*self.target.ids, *word_begun])
+        ((self._decoded, logits),) = yield [DecodeRequest(state, memory, ids, limits)]
+        return self._decoded, logits, memory.length
+
+    def _replay(self) -> Steps[None]:
+        """In a restored stream: the very calls that wrote what is written, each with what had been read by then.
+
+        One pass over all of it would give the same states but for the last bit, and other ones where the sentence's end
+        became known late. Where the decoder recomputes, those of the encoder are enough.
+        """
+        looks = isinstance(self.settings.policy, LookingPolicy)
+        encodings = list(self.drafting.encodings) if looks else []
+        fed: list[int] = []
+        position = 0
+        for call, count in enumerate(self._fed_together()):
+            now = self.row_limits[position]
+            yield from self._encode_again(now, encodings)
+            if not self._recomputes():
+                yield from self._feed_again(fed, self.drafting.guesses[call] if looks else [])
+            fed, position = self.target.ids[: position + count], position + count
+        if encodings:
+            yield from self._encode_again(encodings[-1], encodings)
+
+    def _encode_again(self, positions: int, encodings: list[int]) -> Steps[None]:
+        """Encodes the source up to `positions`, in the steps of `encodings`; those that are done are removed."""
+        while self._encoded is None or self._encoded.length < positions:
+            stop = encodings.pop(0) if encodings and self._encoded is not None else positions
+            self._encoded = yield from self._encode_window(self._window_at(stop))
+
+    def _feed_again(self, written: list[int], guess: list[int]) -> Steps[None]:
+        """Feeds what was written before some piece, with the guess that was fed in the same call."""
+        assert self._encoded is not None
+        now = self._encoded.length
+        state, ids, limits = self.unfed(self._encoded, written)
+        if not isinstance(self.settings.policy, LookingPolicy) or not self.model.backend.can_look:
+            ((self._decoded, _),) = yield [DecodeRequest(state, self._encoded, ids, limits)]
+            return
+        ids, limits = np.append(ids, guess).astype(np.int64), np.append(limits, [now] * len(guess)).astype(np.int64)
+        (looks,) = yield [LookRequest(state, self._encoded, ids, limits)]
+        self._decoded = looks.state.truncated(looks.state.length - len(guess))
+
+    def _fed_together(self) -> list[int]:
+        """How many of the written pieces went into the decoder with each call: what a draft committed at once, a word
+        of the beam, or a piece of the greedy search."""
+        if isinstance(self.settings.policy, LookingPolicy):
+            return list(Counter(self.row_limits).values())
+        return self.target.pieces if self.settings.beam > 1 else [1] * len(self.target.ids)
+
+    def _window_at(self, positions: int) -> Window:
+        """The source window when it had so many positions; its sentence was not closed then."""
+        own = positions - self._past_positions
+        words = int(np.searchsorted(np.cumsum(self.source.pieces), own, side="right"))
+        return self._source_window(PartialSentence(self.source.ids[:own], self.source.pieces[:words]), None)
+
+    def _row_limits(self, written: list[int], first: int, now: int) -> Ints:
+        """What the rows see that predict the written pieces from `first` on, and the next one."""
+        kept = self.row_limits[first : len(written)]
+        return np.array(kept + [now] * (len(written) + 1 - first - len(kept)), dtype=np.int64)
+
+    def _past_limits(self, read: int) -> Ints:
+        """What the rows of the target history see when `read` positions have been read: what they saw in training."""
+        target_past = self.history.target_sentences()
+        if not target_past:
+            return np.zeros(0, dtype=np.int64)
+        rows = target_rows(target_past)
+        if self.model.anchor == "window":
+            return np.minimum(1 + _lead(self.settings) + np.arange(len(rows.word)), read)
+        needed = np.concatenate(
+            [
+                np.append(np.repeat(reads, sentence.pieces), WHOLE)
+                for reads, sentence in zip(self.history.reads, target_past, strict=True)
+            ]
+        )
+        return words_limit(self._source_window(PartialSentence(), None), rows.sentence, needed)
+
+    # --- greedy -------------------------------------------------------------------------------------------------
+
+    def _greedy(self) -> Steps[list[int]]:
+        """The pieces of the best next word, one after the other (Eq. 1); none where the sentence ends."""
+        subwords = self.model.target_subwords
+        pieces: list[int] = []
+        while not pieces or not subwords.ends_word[pieces[-1]]:
+            _, logits, now = yield from self._scores(pieces)
+            piece = int(np.where(self.forbidden(pieces), -np.inf, logits).argmax())
+            if pieces and (piece in CLOSING_IDS or subwords.starts_word[piece]):
+                # Only with the space first: the word is over, and what shows it is predicted again in its time.
+                break
+            if piece in CLOSING_IDS:
+                return []
+            pieces.append(piece)
+            self.row_limits.append(now)
+        return pieces
+
+    def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags:
+        """Pieces that may not follow `word_begun`. The sentence `may_end` in any case once its source is complete."""
+        tables = self.model.forbidden
+        if len(word_begun) >= LONGEST_WORD - 1:
+            subwords = self.model.target_subwords
+            return ~(subwords.starts_word if subwords.space_first else subwords.ends_word)
+        if word_begun:
+            return tables.in_word
+        return tables.word_start_or_end if may_end or self.closing is not None else tables.word_start
+
+    # --- beam ---------------------------------------------------------------------------------------------------
+
+    def _beam(self) -> Steps[list[int]]:
+        """The first word of the best continuation; with the sentence complete, the best whole rest is planned once."""
+        complete = self.closing is not None
+        if not self.plan:
+            state, logits, now = yield from self._scores([])
+            memory: EncoderState = yield from self.read_all()
+            most = self._most_pieces() if complete else self.settings.lookahead
+            search = BeamSearch(self, self.settings.beam, memory, now, most)
+            best = yield from search.best(Hypothesis((), (), state, logits))
+            self.plan = list(best.pieces)
+        length = 1 + next(i for i, p in enumerate(self.plan) if self.ends_word(p) or p in CLOSING_IDS)
+        word, self.plan = self.plan[:length], self.plan[length:] if complete else []
+        if word[-1] in CLOSING_IDS:
+            return []
+        assert self._encoded is not None
+        self.row_limits += [self._encoded.length] * len(word)
+        return word
+
+    def _most_pieces(self) -> int:
+        """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""
+        words = max(1, length_limit(self.source.words, self.settings.gamma) - self.target.words)
+        return min(self.positions_left(), PLANNED_PER_WORD * words)
+
+    def positions_left(self) -> int:
+        """Of the model, for more target pieces."""
+        return self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
+
+    def ends_word(self, piece: int) -> bool:
+        return bool(self.model.target_subwords.ends_word[piece])
+
+
+def _lead(settings: Settings) -> int:
+    """The k of a model whose masks are anchored at the window, in its pieces."""
+    return settings.policy.k if isinstance(settings.policy, WaitK) else OFFLINE_K

@@ -1,0 +1,1 @@
+"""Measuring: sweeps over test sets, and benchmarks of speed."""

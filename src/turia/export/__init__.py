@@ -1,0 +1,1 @@
+"""From weights to a model folder. Needs the train extra."""

@@ -1,0 +1,87 @@
+"""The engine's steps run by the torch model itself: for validation, and as the reference of other runtimes.
+
+One request after the other, nothing fused, nothing quantised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks
+from turia.model.layers import KeysValues
+from turia.model.transformer import Transformer
+from turia.text.layout import Ints
+
+
+@dataclass(frozen=True)
+class TorchSource:
+    """Encoder states, and what its layers keep."""
+
+    kept: list[KeysValues]
+    states: torch.Tensor
+
+    @property
+    def length(self) -> int:
+        return self.states.shape[1]
+
+
+@dataclass(frozen=True)
+class TorchTarget:
+    """What the decoder's layers keep."""
+
+    kept: list[KeysValues]
+
+    @property
+    def length(self) -> int:
+        return self.kept[0].keys.shape[2]
+
+    def truncated(self, length: int) -> TorchTarget:
+        """The state of the first `length` rows."""
+        return TorchTarget([KeysValues(keys[:, :, :length], values[:, :, :length]) for keys, values in self.kept])
+
+
+class TorchBackend:
+    """A backend of the engine."""
+
+    can_look = False
+    """Validation runs wait-k, which does not look."""
+
+    def __init__(self, model: Transformer) -> None:
+        self.model = model.eval()
+        self.device = next(model.parameters()).device
+
+    @torch.no_grad()
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[TorchSource]:
+        found = []
+        for request in requests:
+            past: TorchSource | None = request.state  # type: ignore[assignment]
+            encoded = self.model.encode(self._row(request.ids), self._row(request.reach), past.kept if past else None)
+            states = torch.cat([past.states, encoded.states], dim=1) if past else encoded.states
+            found.append(TorchSource(encoded.kept, states))
+        return found
+
+    @torch.no_grad()
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TorchTarget, Logits]]:
+        found = []
+        for request in requests:
+            past: TorchTarget | None = request.state  # type: ignore[assignment]
+            source: TorchSource = request.memory  # type: ignore[assignment]
+            memory = self.model.memory(source.states)
+            decoded = self.model.decode(
+                self._row(request.ids), memory, self._row(request.limit), past.kept if past else None
+            )
+            logits = self.model.logits(decoded.states[0, -1])
+            found.append((TorchTarget(decoded.kept), logits.float().cpu().numpy()))
+        return found
+
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        """Nobody may ask."""
+        raise AssertionError("this backend cannot look")
+
+    def _row(self, values: Ints) -> torch.Tensor:
+        """[R] -> [1, R]"""
+        return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64)).to(self.device)[None]

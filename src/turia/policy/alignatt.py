@@ -1,0 +1,27 @@
+"""AlignAtt (Papi et al. 2023): a word whose source is among the last words heard may change with the next ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from turia.policy.base import Draft, LookingPolicy, Memory, Situation
+from turia.schema import Positive
+
+
+@dataclass(frozen=True)
+class AlignAtt(LookingPolicy):
+    """Commits the draft up to the first word whose most attended source word is among the last f that were read."""
+
+    name: ClassVar[str] = "alignatt"
+    attention: ClassVar[bool] = True
+    f: Positive = 2
+    layer: int | None = None
+
+    def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+        """Words before the first one that is aligned with the last f source words."""
+        for number, word in enumerate(draft.words):
+            assert word.attention is not None
+            if int(word.attention.argmax()) >= at.read - self.f:
+                return number
+        return len(draft.words)

@@ -1,0 +1,108 @@
+"""The seam between the engine and the rules that say when a word is written.
+
+A policy is a frozen value with a name and parameters. It makes one decision, in one of two ways:
+
+- A `CountingPolicy` answers before anything is decoded: may the next target word be written now?
+- A `LookingPolicy` answers after it: the engine drafts a continuation of what is committed, from all that has been
+  read, and the policy keeps a prefix of the draft.
+
+The engine keeps what always holds, so no policy has to: nothing is taken back, no sentence ends before its source
+does, a closed sentence is written to its end (catch-up), and a policy that does not write falls at most `max_lag` words
+behind.
+
+To add a policy, write one file with one class and add one line to `table.py`. docs/policies.md walks through it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Memory = dict[str, Any]
+"""What a policy remembers within a sentence: plain JSON data, which is saved and restored with the stream."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """How far the translation of a sentence is. Counts are whole words of this sentence."""
+
+    read: int
+    """Source words that the translator has seen."""
+    written: int
+    """Target words that are committed."""
+    gamma: float = 1.0
+    """Target words per source word."""
+
+    @property
+    def lag(self) -> float:
+        """Source words that have been read and not been translated yet, at gamma target words each."""
+        return self.read - self.written / self.gamma
+
+
+@dataclass(frozen=True)
+class DraftWord:
+    """A word that the engine would write next."""
+
+    text: str
+    pieces: tuple[int, ...]
+    first_log_probability: float
+    """Of its first piece."""
+    log_probability: float
+    """Of all of its pieces."""
+    attention: npt.NDArray[np.float32] | None = None
+    """[read] how much of its cross-attention is on each source word of the sentence, where the policy asked for it."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A continuation of what is committed, from what has been read."""
+
+    words: tuple[DraftWord, ...]
+    complete: bool
+    """Whether the model would end the sentence after these words."""
+
+
+class Policy(ABC):
+    """What all policies have. Subclasses are frozen dataclasses, whose fields are the parameters."""
+
+    name: ClassVar[str]
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name; those that are not set are left out."""
+        found = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in found.items() if value is not None}
+
+    def __str__(self) -> str:
+        """As people type it: `wait-k:k=4,rounding=floor`."""
+        values = ",".join(f"{name}={value}" for name, value in self.parameters().items())
+        return f"{self.name}:{values}" if values else self.name
+
+
+class CountingPolicy(Policy):
+    """Decides from counts alone."""
+
+    @abstractmethod
+    def may_write(self, at: Situation) -> bool:
+        """Whether the next target word may be written while the sentence is still being spoken."""
+
+
+class LookingPolicy(Policy):
+    """Decides from a draft."""
+
+    attention: ClassVar[bool] = False
+    """Whether it looks at cross-attention, which not every model folder gives."""
+    layer: int | None = None
+    """The decoder layer whose attention it looks at; None takes the model's own choice."""
+
+    def wants_draft(self, at: Situation) -> bool:
+        """Whether a draft is worth making now. Each one costs model calls."""
+        return True
+
+    @abstractmethod
+    def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+        """How many words of the draft are committed. `memory` is empty at the beginning of each sentence."""

@@ -1,0 +1,49 @@
+"""Events of a session: what was said, what the engine made of it, and the settings in force (docs/protocol.md).
+
+Most of them are the records of a trace. Two more come from the server: a source word, and the settings. All who follow
+a session get the same events in the same order. An event that was sent never changes, so a server passes an event that
+it finds in its store on as it stands there, even if a later release wrote it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turia.schema import Natural, Tagged
+from turia.stream.trace import RECORDS, Record, Time
+
+
+@dataclass(frozen=True)
+class SourceWord:
+    """A word of the speaker, as it arrived."""
+
+    word: str
+    index: Natural
+    ms: Time
+    """When it arrived, in milliseconds since the session began."""
+    at: Time | None = None
+    """When it was spoken, in milliseconds of the speaker's clock; None if the speaker did not say."""
+
+
+@dataclass(frozen=True)
+class SettingsInForce:
+    """The settings as they were chosen last; a new k holds from the next sentence on."""
+
+    model: str
+    source: str
+    """Code of the source language."""
+    target: str
+    """Code of the target language."""
+    k: Natural
+    gamma: float
+    beam: Natural
+    ms: Time
+    window: Natural
+    history: Natural
+    punctuation: bool
+    policy: str | None = None
+    """In place of wait-k with this k."""
+
+
+Event = SourceWord | SettingsInForce | Record
+EVENTS: Tagged[Event] = Tagged({"settings": SettingsInForce, "source": SourceWord, **RECORDS.kinds})

@@ -1,0 +1,251 @@
+"""What client and server say to each other: JSON texts to frozen dataclasses and back (docs/protocol.md).
+
+Pure: no socket, no clock. `parse_client` takes whatever came over the wire and raises nothing but `ProtocolError`.
+Keys that are not known are passed over, so that a later client can say more; an unknown type or a value of another type
+is refused. A refusal repeats numbers but no text: refusals may be logged, and logs hold no text of users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from turia.errors import ConfigError, InputError
+from turia.policy.table import POLICIES, parse_policy
+from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, read_json, text, whole
+
+PROTOCOL = 1
+MAX_BYTES = 64 * 1024
+MAX_LETTERS = 200
+"""Of a word; the engine looks at no more."""
+MAX_WORDS = 500
+"""Of one message."""
+MAX_K = 100
+MAX_SEQ = 2**53 - 1
+"""The largest number that JavaScript counts to without loss."""
+
+
+def _is_word(value: str) -> bool:
+    # White space would make it several words, and one word is one number.
+    return (
+        value.split() == [value] and len(value) <= MAX_LETTERS and not any("\ud800" <= one <= "\udfff" for one in value)
+    )
+
+
+def _is_policy(value: str) -> bool:
+    try:
+        parse_policy(value)
+    except ConfigError:
+        return False
+    return len(value) <= MAX_LETTERS
+
+
+Seq = Annotated[int, whole(1, MAX_SEQ)]
+Lead = Annotated[int, whole(1, MAX_K)]
+"""k, as a client may choose it."""
+Name = Annotated[str, text(200)]
+PolicyText = Annotated[str, Rule(_is_policy, f"a policy: {', '.join(POLICIES)}, each with its parameters")]
+"""As people type it: `hold-n:n=3`."""
+WireWord = Annotated[
+    str, Rule(_is_word, f"a word of 1 to {MAX_LETTERS} letters without white space and half characters")
+]
+WireWords = Annotated[tuple[WireWord, ...], Rule(lambda value: 1 <= len(value) <= MAX_WORDS, f"1 to {MAX_WORDS} words")]
+ClockTime = Annotated[float, Rule(lambda value: abs(value) <= MAX_SEQ, "a number of milliseconds")]
+Role = Literal["speaker", "viewer"]
+
+
+class ProtocolError(InputError):
+    """A message or a request that cannot be obeyed; `code` is for programs, the text for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+# --- what a client says -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NewSession:
+    """The body of the request that begins a session; policy, k and model may change while it runs."""
+
+    model: Name | None = None
+    """Without it, the server's first."""
+    k: Lead = 4
+    """Of wait-k."""
+    punctuation: bool = False
+    """Whether sentences end where the punctuation of the input says so."""
+    policy: PolicyText | None = None
+    """In place of wait-k with this k."""
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The first message of a connection: a ticket, and the number of the last event that the client has."""
+
+    protocol: Annotated[int, whole(0, MAX_SEQ)]
+    ticket: Name
+    have: Annotated[int, whole(0, MAX_SEQ)] = 0
+
+
+@dataclass(frozen=True)
+class Words:
+    """Source words; the first has number `seq`, the others follow."""
+
+    seq: Seq
+    words: WireWords
+    times: tuple[ClockTime, ...] | None = None
+    """Milliseconds at which each word was spoken, on the speaker's clock."""
+
+    def __post_init__(self) -> None:
+        if self.times is not None and len(self.times) != len(self.words):
+            raise ConfigError(f"times has {len(self.times)} entries, expected one for each of {len(self.words)} words")
+        if self.seq + len(self.words) > MAX_SEQ:
+            raise ConfigError(f"seq is {self.seq}, expected numbers up to {MAX_SEQ} for {len(self.words)} words")
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The speaker stopped for a while: the sentence is over."""
+
+    seq: Seq
+
+
+@dataclass(frozen=True)
+class SettingsChange:
+    """Another latency from the next sentence on, or another direction at once."""
+
+    seq: Seq
+    k: Lead | None = None
+    """Wait-k from now on."""
+    model: Name | None = None
+    policy: PolicyText | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is None and self.model is None and self.policy is None:
+            raise ConfigError("settings without k, model and policy, expected at least one of them")
+        if self.k is not None and self.policy is not None:
+            raise ConfigError("settings with k and with policy, expected one of them: k is short for wait-k")
+
+
+@dataclass(frozen=True)
+class EndOfStream:
+    """Nothing follows."""
+
+    seq: Seq
+
+
+@dataclass(frozen=True)
+class Ping:
+    """Somebody is there; answered with a pong."""
+
+
+InputMessage = Words | Pause | SettingsChange | EndOfStream
+"""What a speaker says; each has a number."""
+ClientMessage = Hello | InputMessage | Ping
+CLIENT: Tagged[ClientMessage] = Tagged(
+    {"hello": Hello, "words": Words, "pause": Pause, "settings": SettingsChange, "end": EndOfStream, "ping": Ping}
+)
+
+
+def parse_client(data: str | bytes) -> ClientMessage:
+    """The message of a client."""
+    try:
+        message = CLIENT.from_json(read_json(data))
+    except MismatchError as error:
+        code = "word" if error.key.startswith("words[") else "message"
+        raise ProtocolError(code, error.without_text()) from None
+    except InputError as error:
+        raise ProtocolError("message", str(error)) from None
+    if isinstance(message, Hello) and message.protocol != PROTOCOL:
+        raise ProtocolError("protocol", f"protocol is {message.protocol}, this server speaks {PROTOCOL}")
+    return message
+
+
+# --- what the server says ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """The answer to a hello: where both sides stand."""
+
+    KEYS: ClassVar = {"session_id": "session"}
+
+    protocol: int
+    session_id: str
+    role: Role
+    last_input: Natural
+    """Number of the last input that is stored; the speaker goes on after it."""
+    last_event: Natural
+    ms: float
+    """What the session's clock shows."""
+    limits: JsonObject
+
+
+@dataclass(frozen=True)
+class Ack:
+    """All inputs up to `seq` are stored; the speaker need not keep them."""
+
+    seq: Natural
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events in order, each as it is stored (see `events`); the first has number `seq`."""
+
+    seq: Natural
+    events: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something will happen unless the client does something."""
+
+    code: str
+    message: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The connection ends because of this. What was acknowledged stays; `retry` says whether to reconnect."""
+
+    code: str
+    message: str
+    retry: bool = False
+
+
+@dataclass(frozen=True)
+class GoingAway:
+    """The server is stopping. All that it acknowledged is stored; reconnect after `retry_after` seconds."""
+
+    retry_after: float
+
+
+@dataclass(frozen=True)
+class Pong:
+    """The answer to a ping."""
+
+
+ServerMessage = Welcome | Ack | Events | Notice | Refusal | GoingAway | Pong
+SERVER: Tagged[ServerMessage] = Tagged(
+    {
+        "hello": Welcome,
+        "ack": Ack,
+        "events": Events,
+        "warning": Notice,
+        "error": Refusal,
+        "going-away": GoingAway,
+        "pong": Pong,
+    }
+)
+
+
+def parse_server(data: str | bytes) -> ServerMessage | None:
+    """The message of a server; None for a type that only later releases know."""
+    try:
+        found = read_json(data)
+        kind = found.get("type")
+        return SERVER.from_json(found) if isinstance(kind, str) and kind in SERVER.kinds else None
+    except InputError as error:
+        raise ProtocolError("message", f"not a message of a Turia server: {error}") from error

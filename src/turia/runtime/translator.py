@@ -1,0 +1,182 @@
+"""A loaded model, from which streams are begun: the public API's first word."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from pathlib import Path
+from typing import Any
+
+from turia.engine.model import Attention, Model
+from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
+from turia.engine.stream import Stream
+from turia.errors import InputError, ModelError
+from turia.policy.base import Policy
+from turia.policy.waitk import Rounding
+from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
+from turia.runtime.session import CPU, Runtime
+from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
+from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
+from turia.segmenter.punctuation import PunctuationSegmenter
+
+PACKAGED = Path(__file__).parents[1] / "models"
+
+
+def packaged_models() -> list[str]:
+    """Names of the models that came with the package."""
+    return sorted(path.parent.name for path in PACKAGED.glob("*/config.json"))
+
+
+def find_model(model: str | Path) -> Path:
+    """The folder of a packaged model by its name, or the folder itself."""
+    packaged = PACKAGED / str(model)
+    if str(model) in packaged_models():
+        return packaged
+    if Path(model).is_dir():
+        return Path(model)
+    known = ", ".join(packaged_models()) or "none"
+    raise ModelError(f"no model {str(model)!r}: it is no folder, and the models in this package are: {known}")
+
+
+class Translator:
+    """Begins streams of one model. Streams share its weights and are otherwise independent.
+
+    One thread at a time may use a translator and its streams: they share a runtime, which nothing locks.
+    """
+
+    def __init__(self, folder: ModelFolder, model: Model) -> None:
+        self.folder, self.config, self.model = folder.path, folder.config, model
+        self._listed = folder.listed
+        self._classifiers: dict[int, Classifier] = {}
+
+    @classmethod
+    def load(
+        cls,
+        model: str | Path = "de-en",
+        *,
+        threads: int = 1,
+        providers: Sequence[str] = CPU,
+        streams: int = 1,
+        history: int | None = None,
+        beam: int | None = None,
+    ) -> Translator:
+        """The model of a name (`turia models` lists them) or a folder, checked before use.
+
+        Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
+        `history` and `beam` are what new streams have unless told otherwise, in place of the model's own.
+        """
+        if not is_count(streams):
+            raise InputError(f"streams is {streams!r}, expected a whole number")
+        folder = load_folder(find_model(model))
+        if folder.config.shape.max_positions < LEAST_POSITIONS:
+            raise ModelError(
+                f"{folder.path}: {folder.config.shape.max_positions} positions; a stream needs {LEAST_POSITIONS}: half "
+                f"of them for history, and room for a long word in the rest"
+            )
+        config, shape = folder.config, folder.config.shape
+        settings = Settings(
+            gamma=config.gamma,
+            history=config.history if history is None else history,
+            beam=config.beam if beam is None else beam,
+        )
+        folder.check_beam(settings.beam)
+        runtime = Runtime(folder, threads, providers)
+        runtime.warm_up(streams * settings.beam)
+        languages = (config.source_language, config.target_language)
+        loaded = Model(
+            "-".join(languages),
+            runtime,
+            folder.source_subwords,
+            folder.target_subwords,
+            encoder=shape.encoder,
+            anchor=shape.anchor,
+            gamma=config.gamma,
+            history=settings.history,
+            max_positions=shape.max_positions,
+            source_opening=not shape.marian,
+            normalises=config.normalisation != AS_GIVEN,
+            languages=languages,
+            fingerprint=folder.sha256()[:SHORT_SUM],
+            beam=settings.beam,
+            attention=Attention(config.attention_layer, config.attention_head),
+        )
+        return cls(folder, loaded)
+
+    def stream(
+        self,
+        *,
+        k: int | None = None,
+        policy: Policy | str | None = None,
+        gamma: float | None = None,
+        window: int = 2,
+        history: int | None = None,
+        rounding: Rounding | None = None,
+        encoding: Encoding = "incremental",
+        recompute: bool = False,
+        beam: int | None = None,
+        max_lag: int | None = None,
+        punctuation: bool = False,
+        max_words: int = MAX_WORDS,
+        segmenter: Segmenter | None = None,
+    ) -> Stream:
+        """A new stream.
+
+        `policy` says when words are written, such as "hold-n:n=3" (docs/policies.md); `k` and `rounding` are short for
+        wait-k. Without any of them, the policy is wait-k with k = 4. `max_lag` is for policies that look at drafts.
+
+        `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
+        which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
+        yours, which has a window and a greatest length of its own.
+        """
+        timing: dict[str, Any] = {"k": k, "rounding": rounding, "policy": policy, "max_lag": max_lag}
+        settings = Settings(
+            **{name: value for name, value in timing.items() if value is not None},
+            gamma=self.model.gamma if gamma is None else gamma,
+            history=self.model.history if history is None else history,
+            encoding=encoding,
+            recompute=recompute,
+            beam=self.model.beam if beam is None else beam,
+        )
+        if segmenter is None:
+            segmenter = self._segmenter(window, punctuation, max_words)
+        elif punctuation:
+            raise InputError("a segmenter was given, and punctuation asked for: sentence ends come from one of them")
+        return Stream(self.model, segmenter, settings)
+
+    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
+        """A stream that goes on where `stream.state()` was taken, with the same words."""
+        if segmenter is None:
+            try:
+                saved = state["segmenter"]
+                kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise InputError(f"not the state of a stream: {error!r}") from error
+            if kind is Reason.GIVEN:
+                raise InputError("the stream had given sentence ends; give the segmenter again")
+            segmenter = self._segmenter(window, kind is Reason.PUNCTUATION, max_words)
+        return Stream.restore(self.model, segmenter, state)
+
+    def _segmenter(self, window: int, punctuation: bool, max_words: int) -> Segmenter:
+        if not is_count(window):
+            raise InputError(f"window is {window!r}, expected a whole number of words from 0")
+        if punctuation:
+            return PunctuationSegmenter(self.config.source_language, window, max_words)
+        if SETTINGS_FILE not in self._listed:
+            raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
+        if window not in self._classifiers:
+            _check_listed(self.folder, self._listed, window)
+            self._classifiers[window] = Classifier(self.folder, window)
+        return ClassifierSegmenter(self._classifiers[window], max_words)
+
+
+def check_segmenter(folder: Path, window: int) -> None:
+    """That the segmenter in a folder is as its sums say. One that is in no model's folder yet has none."""
+    if (folder / SUMS_FILE).exists():
+        sums = read_sums(folder)
+        _check_listed(folder, sums, window)
+        check_sums(folder, {name: sums[name] for name in segmenter_files(window) if name in sums})
+
+
+def _check_listed(folder: Path, listed: Container[str], window: int) -> None:
+    for name in segmenter_files(window):
+        if name not in listed and (folder / name).exists():
+            raise ModelError(f"{folder / name}: not in {SUMS_FILE}, so it cannot be checked")

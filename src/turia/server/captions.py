@@ -1,0 +1,308 @@
+"""The captions of a session: numbered inputs in, events out. No clock, socket, thread or file in here.
+
+An input is a word, a pause, a change of settings, or the end. An event is what was said, what the engine made of it,
+or the settings in force (turia.protocol.events). Everybody who follows a session sees the same events, in the same
+order.
+
+After each input, `state()` is all that is needed to go on with the next. What was shown is therefore never computed
+again: restored captions continue it, they do not repeat it.
+
+A change of direction ends the stream of one model and begins one of another; the counts of words and sentences go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from turia.engine.backend import Steps
+from turia.engine.model import Model
+from turia.engine.stream import Stream
+from turia.errors import InputError, ModelError
+from turia.protocol.events import Event, SettingsInForce, SourceWord
+from turia.protocol.messages import EndOfStream, InputMessage, Lead, Pause, ProtocolError, SettingsChange, Words
+from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
+from turia.server.progress import Progress
+from turia.stream.trace import End, Note, Record, SentenceEnd, Write
+
+STATE_VERSION = 1
+Clock = Callable[[], float]
+"""Milliseconds since the session began."""
+
+
+# --- what a client chooses, and the engine's stream for it ------------------------------------------------------------
+
+
+class Translating(Protocol):
+    """What begins streams: a Translator, or a test's fake."""
+
+    model: Model
+
+    def stream(self, *, k: int | None, policy: str | None = None, punctuation: bool) -> Stream: ...
+
+    def restore(self, state: dict[str, Any]) -> Stream: ...
+
+
+Translators = Mapping[str, Translating]
+
+
+@dataclass(frozen=True)
+class StreamChoice:
+    """What a client has chosen for its session."""
+
+    model: str
+    k: int
+    punctuation: bool
+    policy: str | None = None
+    """In place of wait-k with this k."""
+
+    def timing(self) -> dict[str, Any]:
+        """The engine's settings that say when words are written."""
+        return {"k": self.k} if self.policy is None else {"policy": self.policy}
+
+
+def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
+    """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
+    if choice.model not in translators:
+        raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
+    try:
+        return translators[choice.model].stream(**{"k": None, **choice.timing()}, punctuation=choice.punctuation)
+    except ModelError:
+        if choice.policy is not None and finds_sentences(translators[choice.model]):
+            raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
+        raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
+
+
+def change_stream(stream: Stream, choice: StreamChoice) -> None:
+    """Another choice for the same model, from the next sentence on."""
+    stream.change(**choice.timing())
+
+
+def finds_sentences(translator: Translating) -> bool:
+    """Whether the model has a segmenter of the usual window; without one it needs input with punctuation."""
+    try:
+        translator.stream(k=1, punctuation=False)
+    except ModelError:
+        return False
+    return True
+
+
+def any_stream(translator: Translating, k: int) -> Stream:
+    """A stream that takes words as the model can: without punctuation if it finds sentence ends."""
+    return translator.stream(k=k, punctuation=not finds_sentences(translator))
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Word:
+    """One source word; `at` is when it was spoken, on the speaker's clock, in milliseconds."""
+
+    seq: int
+    text: str
+    at: float | None = None
+
+
+Input = Word | Pause | SettingsChange | EndOfStream
+
+
+def inputs_of(message: InputMessage) -> list[Input]:
+    """The inputs of a message, one number each."""
+    if not isinstance(message, Words):
+        return [message]
+    times: Sequence[float | None] = message.times or [None] * len(message.words)
+    pairs = zip(message.words, times, strict=True)
+    return [Word(message.seq + offset, word, at) for offset, (word, at) in enumerate(pairs)]
+
+
+# --- captions ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Source words, target words and sentences of the streams that came before this one."""
+
+    read: Natural = 0
+    written: Natural = 0
+    sentences: Natural = 0
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is stored of captions."""
+
+    version: int
+    k: Lead
+    punctuation: bool
+    ms: float
+    before: Counts
+    stream: JsonObject
+    """The state of the engine's stream."""
+    at: float | None = None
+    policy: str | None = None
+
+
+class Captions:
+    """The stream of a session, and how far it is."""
+
+    def __init__(
+        self,
+        translators: Translators,
+        stream: Stream,
+        choice: StreamChoice,
+        progress: Progress,
+        before: Counts = Counts(),
+        ms: float = 0.0,
+        at: float | None = None,
+    ) -> None:
+        self.translators, self.stream = translators, stream
+        self.choice = choice
+        """The last one; the stream itself takes a new k with the next sentence."""
+        self.progress = progress
+        """What `state()` stands for."""
+        self._before = before
+        self._ms = ms
+        """The time of the newest event; times never go back, whatever the clock does."""
+        self._at = at
+        """When the last word was spoken, on the speaker's clock."""
+
+    @classmethod
+    def begin(cls, translators: Translators, choice: StreamChoice) -> tuple[Captions, Event]:
+        """New captions and their first event, which has the settings."""
+        captions = cls(translators, begin_stream(translators, choice), choice, Progress(events=1))
+        return captions, captions.settings_event()
+
+    @classmethod
+    def restore(cls, translators: Translators, state: str, progress: Progress) -> Captions:
+        """The captions whose `state()` this is."""
+        try:
+            found = from_dict(_State, read_json(state), pass_over=True)
+        except InputError:
+            # The cause may hold what was said.
+            raise ProtocolError("session", "what is stored of the session is damaged; begin a new one") from None
+        model = str(found.stream.get("model"))
+        if found.version != STATE_VERSION or model not in translators:
+            raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
+        try:
+            stream = translators[model].restore(found.stream)
+        except InputError as error:
+            raise ProtocolError("model", f"the session cannot go on here: {error}") from error
+        choice = StreamChoice(model, found.k, found.punctuation, found.policy)
+        return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
+
+    def state(self) -> str:
+        """Everything `restore` needs, as JSON."""
+        choice, stream = self.choice, self.stream.state()
+        return write_json(
+            to_dict(
+                _State(
+                    STATE_VERSION,
+                    choice.k,
+                    choice.punctuation,
+                    self._ms,
+                    self._before,
+                    stream,
+                    self._at,
+                    choice.policy,
+                )
+            )
+        )
+
+    @property
+    def model(self) -> Model:
+        return self.stream.model
+
+    def apply(self, inputs: Sequence[Input], clock: Clock) -> Steps[list[Event]]:
+        """The events of these inputs."""
+        events: list[Event] = []
+        for item in inputs:
+            new = yield from self._apply_one(item, clock)
+            self.progress = Progress(item.seq, self.progress.events + len(new), self.stream.ended)
+            events += new
+        return events
+
+    def _apply_one(self, item: Input, clock: Clock) -> Steps[list[Event]]:
+        match item:
+            case Word(_, text, at):
+                self._at = at if at is None or self._at is None else max(self._at, at)
+                source = SourceWord(text, self._before.read + self.stream.read, self._now(clock), at)
+                records = yield from self.stream.push_steps(text)
+                return [source, *self._events(records, clock)]
+            case Pause():
+                return self._events((yield from self.stream.pause_steps()), clock)
+            case EndOfStream():
+                return self._events((yield from self.stream.flush_steps()), clock)
+            case SettingsChange():
+                return (yield from self._change(item, clock))
+
+    def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:
+        old = self.choice
+        # A new k is wait-k again, whatever the policy was.
+        policy = change.policy if change.policy or change.k else old.policy
+        self.choice = replace(old, k=change.k or old.k, model=change.model or old.model, policy=policy)
+        events: list[Event] = []
+        try:
+            if change.k or change.policy:
+                change_stream(self.stream, self.choice)
+        except ModelError as error:
+            self.choice = replace(self.choice, k=old.k, policy=old.policy)
+            events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
+        if self.choice.model != old.model:
+            # Engines run a batch for one model: what is left of this stream is its last.
+            records = yield from self.stream.flush_steps()
+            events += self._events(records[:-1], clock)
+            self._begin_next()
+        return [*events, self.settings_event(self._now(clock))]
+
+    def _begin_next(self) -> None:
+        """The stream of another model, after the one that has ended."""
+        old, before = self.stream, self._before
+        self._before = Counts(before.read + old.read, before.written + old.written, before.sentences + old.sentence)
+        self.stream = begin_stream(self.translators, self.choice)
+
+    def _now(self, clock: Clock) -> float:
+        self._ms = max(self._ms, round(clock(), 1))
+        return self._ms
+
+    def _events(self, records: Sequence[Record], clock: Clock) -> list[Event]:
+        ms = self._now(clock)
+        return [self._event(record, ms) for record in records]
+
+    def _event(self, record: Record, ms: float) -> Record:
+        """The record with its time, counted from the beginning of the session."""
+        before = self._before
+        match record:
+            case Write(_, index, read, sentence):
+                return replace(
+                    record,
+                    index=index + before.written,
+                    read=read + before.read,
+                    sentence=sentence + before.sentences,
+                    ms=ms,
+                    at=self._at,
+                )
+            case SentenceEnd(sentence):
+                return replace(record, sentence=sentence + before.sentences, ms=ms)
+            case Note(_, sentence):
+                return replace(record, sentence=sentence + before.sentences)
+            case End(read, written):
+                return End(read + before.read, written + before.written, ms)
+
+    def settings_event(self, ms: float = 0.0) -> SettingsInForce:
+        """The settings as they were chosen last."""
+        settings, (source, target) = self.stream.settings, self.model.languages
+        return SettingsInForce(
+            self.model.name,
+            source,
+            target,
+            self.choice.k,
+            settings.gamma,
+            settings.beam,
+            ms,
+            self.stream.segmenter.window,
+            settings.history,
+            self.choice.punctuation,
+            self.choice.policy,
+        )

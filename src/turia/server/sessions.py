@@ -1,0 +1,350 @@
+"""The sessions that are in use: they are begun, found, continued and dropped here.
+
+All of it lives on the event loop, so nothing here needs a lock. The worker thread reports with `call_soon_threadsafe`.
+A connection never waits for another: each remembers how far it has read, and takes the next events when it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Never
+
+from turia.protocol.events import EVENTS
+from turia.protocol.messages import ProtocolError, Refusal, Role, SettingsChange
+from turia.schema import JsonObject
+from turia.server.access import hash_secret, new_secret
+from turia.server.captions import Captions, Input, StreamChoice, Translating, Translators, any_stream, begin_stream
+from turia.server.cluster import Cluster, Member, totals
+from turia.server.limits import Limits
+from turia.server.metrics import Metrics
+from turia.server.session import REPLACED, ActiveSession, EventReader
+from turia.server.stores.base import Store, StoredSession, StoreError
+from turia.server.worker import Done, Failed, Task, Worker
+
+MOST_FAILURES = 3
+SWEEP_SECONDS = 5.0
+FORGET_SECONDS = 3600.0
+log = logging.getLogger("turia.server")
+
+
+class RefusedError(Exception):
+    """A request that cannot be served now."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What a ticket stands for."""
+
+    session_id: str
+    role: Role
+    turn: int
+    """0 for a viewer."""
+
+    def to_text(self) -> str:
+        return f"{self.role} {self.turn} {self.session_id}"
+
+    @classmethod
+    def from_text(cls, text: str) -> Admission:
+        role, turn, session_id = text.split(" ", 2)
+        return cls(session_id, "speaker" if role == "speaker" else "viewer", int(turn))
+
+
+class Hub:
+    """Begins, finds, continues and drops sessions."""
+
+    def __init__(
+        self, translators: Translators, store: Store, limits: Limits, metrics: Metrics, cluster: Cluster | None = None
+    ) -> None:
+        self.translators, self.store, self.limits, self.metrics = translators, store, limits, metrics
+        self.cluster = cluster
+        """The other servers of the store, if it is shared."""
+        self.name = new_secret()[:12]
+        """By which the others know this server."""
+        self.ready = self.draining = False
+        self.sockets = 0
+        """Open connections, those that have not said hello among them."""
+        self._sessions: dict[str, ActiveSession] = {}
+        self._loop = asyncio.get_running_loop()
+        self._worker = Worker(store, self._report_from_worker)
+        self._drained = asyncio.Event()
+
+    # --- the server's life ----------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Warms the models and begins to work."""
+        for translator in self.translators.values():
+            await asyncio.to_thread(_warm, translator)
+        self._worker.start()
+        self.ready = True
+
+    async def sweep(self) -> None:
+        """Drops what nobody uses, for as long as the server lives."""
+        forgotten = -float("inf")
+        while True:
+            now = time.monotonic()
+            if now - forgotten > FORGET_SECONDS:
+                forgotten = now
+                await self._forget_old()
+            for session in self.sessions():
+                if session.is_idle(now):
+                    del self._sessions[session.id]
+            self._count()
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def _forget_old(self) -> None:
+        try:
+            count = await asyncio.to_thread(self.store.forget, time.time() - self.limits.keep)
+        except StoreError:
+            log.warning("the store does not answer; old sessions stay")
+        else:
+            log.info("%d old sessions deleted", count)
+
+    async def drain(self) -> None:
+        """Takes nothing more, finishes what was taken, and ends all connections."""
+        self.ready, self.draining = False, True
+        for session in self.sessions():
+            session.wake_all()
+        if any(session.readers for session in self.sessions()):
+            try:
+                await asyncio.wait_for(self._drained.wait(), self.limits.drain)
+            except TimeoutError:
+                log.warning("some connections did not end in time")
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._worker.stop)
+        self.store.close()
+
+    # --- sessions -------------------------------------------------------------------------------------------------
+
+    def sessions(self) -> list[ActiveSession]:
+        """Those in memory."""
+        return list(self._sessions.values())
+
+    async def create(self, owner: str, choice: StreamChoice) -> tuple[str, str]:
+        """A new session's id and secret."""
+        if self.cluster is None:
+            self._refuse_if_full(owner)
+        else:
+            await self._refuse_if_all_are_full(self.cluster, owner)
+        captions, event = Captions.begin(self.translators, choice)
+        session_id, secret, now = new_secret()[:22], new_secret(), time.time()
+        stored = StoredSession(session_id, owner, hash_secret(secret), now, now, captions.progress, captions.state())
+        # The place is taken before anything is awaited: two requests cannot get the last one.
+        session = self._sessions[session_id] = ActiveSession(stored, time.monotonic() + self.limits.grace)
+        if self.cluster is None:
+            session.task = Task(session_id, captions, stored.began)
+        else:
+            # The server that gets the speaker's socket has the place; here it is then let go.
+            session.awaited = True
+        try:
+            await asyncio.to_thread(self.store.create, stored, [EVENTS.to_json(event)])
+        except BaseException:
+            self._sessions.pop(session_id, None)
+            raise
+        self._count()
+        return session_id, secret
+
+    async def issue_ticket(self, session_id: str, role: Role) -> str:
+        turn = await self.next_turn(session_id) if role == "speaker" else 0
+        return await asyncio.to_thread(self.store.issue_ticket, Admission(session_id, role, turn).to_text())
+
+    async def use_ticket(self, ticket: str) -> Admission | None:
+        """What the ticket stands for."""
+        value = await asyncio.to_thread(self.store.use_ticket, ticket)
+        return None if value is None else Admission.from_text(value)
+
+    async def next_turn(self, session_id: str) -> int:
+        """For a speaker who is about to connect."""
+        return await asyncio.to_thread(self.store.next_turn, session_id)
+
+    async def find(self, session_id: str) -> ActiveSession | None:
+        """A session in memory or in the store."""
+        if session_id not in self._sessions:
+            stored = await asyncio.to_thread(self.store.load, session_id)
+            if stored is None:
+                return None
+            # Somebody else may have asked for it in the meantime.
+            self._sessions.setdefault(session_id, ActiveSession(stored, time.monotonic()))
+        return self._sessions[session_id]
+
+    async def join(self, session: ActiveSession, role: Role, turn: int = 0) -> EventReader:
+        """A new connection to a session."""
+        reader = EventReader(role)
+        if role == "speaker":
+            if turn < session.turn:
+                raise ProtocolError(REPLACED.code, REPLACED.message)
+            needs_place = session.awaited or not session.holds_place(time.monotonic())
+            if needs_place and not session.progress.ended:
+                self._refuse_if_full(session.owner)
+            session.begin_speaking(reader, turn)
+        # From here on the session stays in memory.
+        session.readers.add(reader)
+        self._count()
+        if role == "speaker":
+            try:
+                await self._load(session, turn)
+            except BaseException:
+                self.leave(session, reader)
+                raise
+            if session.progress.inputs:
+                self.metrics.resumes.inc()
+        return reader
+
+    def leave(self, session: ActiveSession, reader: EventReader) -> None:
+        session.leave(reader, held_until=time.monotonic() + self.limits.grace)
+        if self.draining and not any(other.readers for other in self.sessions()):
+            self._drained.set()
+        self._count()
+
+    def take(self, session: ActiveSession, inputs: Sequence[Input]) -> None:
+        """Inputs of the speaker; those that were received before are left out."""
+        new = session.new_inputs(inputs)
+        if not new:
+            return
+        assert session.task is not None
+        for item in new:
+            if isinstance(item, SettingsChange) and item.model is not None:
+                # Tried here, where it can be refused: the worker could only fail.
+                begin_stream(self.translators, replace(session.task.captions.choice, model=item.model))
+        session.receive(new, self.limits.unacknowledged, time.monotonic())
+        self._worker.submit(session.task, new)
+
+    async def events_after(self, session: ActiveSession, after: int, most: int) -> tuple[int, list[JsonObject]]:
+        """Events for a reader that has those up to `after`, and the number of the first."""
+        recent = session.recent_after(after)
+        if recent is not None:
+            return after + 1, recent[:most]
+        return await asyncio.to_thread(self.store.events, session.id, after, most)
+
+    async def settings_in_force(self, session: ActiveSession) -> JsonObject | None:
+        """The event with the settings of now, for a reader who comes when the event itself is not kept any more."""
+        stored = await asyncio.to_thread(self.store.load, session.id)
+        if stored is None:
+            return None
+        try:
+            captions = await asyncio.to_thread(Captions.restore, self.translators, stored.state, stored.progress)
+        except ProtocolError:
+            # Its model is not here. One can follow all the same.
+            return None
+        return EVENTS.to_json(captions.settings_event())
+
+    async def _load(self, session: ActiveSession, turn: int) -> None:
+        """The session's captions, from the store if they are not in memory, or if others may have claimed them."""
+        async with session.loading:
+            if session.progress.ended or (session.task is not None and self.cluster is None):
+                return
+            session.drop_task()
+            stored = await asyncio.to_thread(self.store.claim, session.id, turn)
+            if stored is None:
+                raise ProtocolError("session", "the session is not known any more")
+            if stored.token != turn:
+                raise ProtocolError(REPLACED.code, REPLACED.message)
+            captions = await asyncio.to_thread(Captions.restore, self.translators, stored.state, stored.progress)
+            session.reset(stored)
+            session.task = Task(session.id, captions, stored.began, stored.token)
+            session.wake_all()
+
+    def let_go(self, session: ActiveSession) -> None:
+        """Another server has claimed the session."""
+        session.let_go(time.monotonic())
+        self._count()
+
+    # --- reports --------------------------------------------------------------------------------------------------
+
+    def _report_from_worker(self, report: Done | Failed) -> None:
+        self._loop.call_soon_threadsafe(self._take_report, report)
+
+    def _take_report(self, report: Done | Failed) -> None:
+        session = self._sessions.get(report.task.session_id)
+        if session is None or session.task is not report.task:
+            return
+        if isinstance(report, Failed):
+            self._take_failure(session, report)
+            return
+        events = [EVENTS.to_json(event) for event in report.events]
+        for delay in session.advance(report.progress, events, time.monotonic()):
+            self.metrics.delay.observe(delay)
+        self.metrics.count_words(report.events)
+
+    def _take_failure(self, session: ActiveSession, report: Failed) -> None:
+        """The speaker is to reconnect and send again what was not acknowledged, but not for ever."""
+        self.metrics.refusals.labels(report.cause).inc()
+        if report.cause == "moved":
+            self.let_go(session)
+            return
+        session.drop_task()
+        refusal = Refusal("store", "the store of sessions does not answer; what was acknowledged is safe", retry=True)
+        if report.cause == "failed":
+            session.failures += 1
+            retry = session.failures < MOST_FAILURES
+            refusal = Refusal("failed", "the translation failed; what was acknowledged is safe", retry)
+        if session.speaker is not None:
+            session.speaker.refuse(refusal)
+
+    # --- places ---------------------------------------------------------------------------------------------------
+
+    def _refuse_if_full(self, owner: str) -> None:
+        """Past its capacity the server refuses at once, so that those who are in keep their pace."""
+        holding, limits = self._holding(awaited=False), self.limits
+        if not self.ready:
+            self._refuse("not-ready", "the server is starting or stopping")
+        elif len(holding) >= limits.streams:
+            self._refuse("capacity", f"all {limits.streams} streams are in use")
+        elif sum(session.owner == owner for session in holding) >= limits.streams_per_key:
+            self._refuse("key-capacity", f"all {limits.streams_per_key} streams of this key are in use")
+
+    async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
+        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago.
+
+        Sessions that were begun here and have no speaker yet are counted apart. Their speakers may be at another server
+        already, and would count twice until that is known; but nobody may begin more of them than all servers hold.
+        """
+        others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self.name]
+        together = totals([*others, self.member()])
+        waiting = [session.owner for session in self._holding(awaited=True)]
+        if not together.members:
+            self._refuse("not-ready", "the server is starting or stopping")
+        elif together.full or len(waiting) >= together.capacity:
+            self._refuse("capacity", f"all {together.capacity} streams are in use")
+        elif max(together.owners[owner], waiting.count(owner)) >= self.limits.streams_per_key * together.members:
+            self._refuse("key-capacity", "all streams of this key are in use")
+
+    def _refuse(self, code: str, message: str) -> Never:
+        self.metrics.refusals.labels(code).inc()
+        raise RefusedError(code, message)
+
+    def _holding(self, awaited: bool) -> list[ActiveSession]:
+        """Sessions that have a place here, or that are awaited here or at another server."""
+        now = time.monotonic()
+        return [session for session in self.sessions() if session.holds_place(now) and session.awaited == awaited]
+
+    def member(self) -> Member:
+        """This server, for the others."""
+        owners = Counter(session.owner for session in self._holding(awaited=False))
+        capacity = self.limits.streams
+        return Member(self.name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
+
+    def _viewers(self) -> int:
+        return sum(reader.role == "viewer" for session in self.sessions() for reader in session.readers)
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        self.metrics.streams.set(sum(session.holds_place(now) for session in self.sessions()))
+        self.metrics.viewers.set(self._viewers())
+
+
+def _warm(translator: Translating) -> None:
+    """The first words of a model are slow: said before anybody waits for them."""
+    stream = any_stream(translator, k=1)
+    for word in ("eins", "zwei", "drei"):
+        stream.push(word)
+    stream.flush()

@@ -1,0 +1,128 @@
+"""Where sessions are kept: what a store promises. `sqlite` keeps them on one machine, `redis` for many.
+
+**Promise.** When `advance` returns, what it was given survives the death of this process at any moment (`kill -9`), and
+of the machine: progress, events and state together, or none of them.
+
+**One owner.** Every connection of a speaker has a turn, a number that the store gives with its ticket. `claim` makes
+the turn the session's token, unless a later turn has it, and an update with another token is not taken: the speaker's
+newest connection owns the session. A server that was cut off, or slow, or replaced cannot write into it any more, and
+a delayed claim never overrides a newer one. There is no lease that has to run out first, because the speaker's secret
+decides who may claim.
+
+**The transcript stays.** All events of a session are there while the session is; but where many servers share one
+memory, only the newest `JOURNAL` or so. The state of a stream does not grow.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from turia.errors import ResourceError
+from turia.schema import JsonObject
+from turia.server.progress import Progress
+
+EVENTS_AT_ONCE = 5000
+"""Events that a reader of all of them asks for: a session may have been going on for days."""
+JOURNAL = 100_000
+"""Events of a session that Redis keeps by default: about five hours of speech."""
+
+
+class StoreError(ResourceError):
+    """The store does not answer. Nothing that was acknowledged is lost; try again."""
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session as it is stored."""
+
+    id: str
+    owner: str
+    """Whose key began it; never the key itself."""
+    secret_hash: str
+    began: float
+    """Seconds since 1970, as is `touched`."""
+    touched: float
+    progress: Progress
+    """What `state` stands for."""
+    state: str
+    token: int = 1
+    """The turn of the connection that owns the session."""
+
+
+@dataclass(frozen=True)
+class SessionUpdate:
+    """A session goes on from one progress to the next, with these events and this state."""
+
+    session_id: str
+    token: int
+    """The owner's."""
+    before: Progress
+    after: Progress
+    events: tuple[JsonObject, ...]
+    state: str
+    touched: float
+
+    def __post_init__(self) -> None:
+        assert self.after.events == self.before.events + len(self.events)
+
+
+@dataclass(frozen=True)
+class SessionStatus:
+    """How far a session is, and whose it is."""
+
+    progress: Progress
+    token: int
+
+
+def read_events(texts: Iterable[str]) -> list[JsonObject]:
+    """Events from their texts, as they were written, by whatever release."""
+    try:
+        return [json.loads(text) for text in texts]
+    except ValueError:
+        raise StoreError("the store holds an event that is not JSON: it is damaged") from None
+
+
+class Store(Protocol):
+    """Keeps sessions. Every method may be called from any thread, and raises StoreError where there is no answer."""
+
+    def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None: ...
+
+    def load(self, session_id: str) -> StoredSession | None: ...
+
+    def next_turn(self, session_id: str) -> int:
+        """A turn that comes after all others of the session; 0 if there is no such session."""
+        ...
+
+    def claim(self, session_id: str, turn: int) -> StoredSession | None:
+        """The session as it stands. It is the turn's if its token says so; else a later turn has it."""
+        ...
+
+    def advance(self, updates: Sequence[SessionUpdate]) -> list[bool]:
+        """False for a session that another owns, or that is not where its update begins.
+
+        An update that was taken before, and whose answer was lost, is taken again without harm.
+        """
+        ...
+
+    def events(self, session_id: str, after: int, most: int) -> tuple[int, list[JsonObject]]:
+        """At most `most` events that follow number `after`, and the number of the first: older ones may be gone."""
+        ...
+
+    def statuses(self, session_ids: Sequence[str]) -> list[SessionStatus | None]: ...
+
+    def issue_ticket(self, value: str) -> str:
+        """A ticket that stands for `value`, once and for a short time."""
+        ...
+
+    def use_ticket(self, ticket: str) -> str | None:
+        """What the ticket stands for; None if it was used before, is too old or was never issued."""
+        ...
+
+    def forget(self, untouched_since: float) -> int:
+        """Deletes sessions that nobody has used since then; how many."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,79 @@
+"""Work spread over processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol, TypeVar
+
+from turia.errors import ResourceError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class TaskRunner(Protocol):
+    """Does all tasks, somewhere, and gives their results in order."""
+
+    def __call__(self, work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]: ...
+
+
+def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Iterator[Result]:
+    """Results in the order of `tasks`, which are drawn only a little ahead, so that memory stays small."""
+    if processes == 1:
+        yield from map(work, tasks)
+        return
+    others = multiprocessing.active_children()
+    with _pool(processes) as pool:
+        running: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                running.append(pool.submit(work, task))
+                if len(running) > 2 * processes:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        except (KeyboardInterrupt, GeneratorExit):
+            # A task may take long, and whoever interrupts (here, or while a result is dealt with: the generator is then
+            # closed) does not want to wait for its end.
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+            raise
+        except BrokenProcessPool as error:
+            raise ResourceError(
+                "a worker process died, perhaps for want of memory; run again: finished work is kept"
+            ) from error
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def in_another_process(work: Callable[..., Result], *arguments: Any) -> Result:
+    """The result of `work`, whose memory is not counted to this process."""
+    with _pool(1) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    # Spawned, because a fork of a process with threads (numpy has some) may hang.
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+
+
+def _follow_parent() -> None:
+    """A worker leaves an interrupt to its parent, and ends when the parent does, however that ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()

@@ -1,0 +1,1 @@
+"""Teaching the segmenter. Needs torch."""

@@ -1,0 +1,24 @@
+"""What `turia models` says of a model folder is what the folder says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turia.commands.models import describe
+
+
+def test_a_model_is_described_by_its_folder(described_model: Path) -> None:
+    found = describe("tiny", described_model)
+    assert (found.source_language, found.target_language) == ("de", "en")
+    assert found.windows == (0, 2)
+    assert found.data[:2] == ("Europarl v10", "Tatoeba: 2024")
+    # 500 pieces of 64; 2 encoder layers of an attention and a feed-forward; 2 decoder layers with one attention more.
+    attention, feed_forward, norm = 4 * 64 * 64 + 4 * 64, 2 * 64 * 128 + 128 + 64, 2 * 64
+    encoder = 2 * (attention + feed_forward + 2 * norm) + norm
+    decoder = 2 * (2 * attention + feed_forward + 3 * norm) + norm
+    assert found.parameters == 500 * 64 + encoder + decoder
+    assert found.megabytes == pytest.approx(
+        sum(file.stat().st_size for file in described_model.iterdir()) / 1e6, abs=0.1
+    )

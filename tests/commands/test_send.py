@@ -1,0 +1,99 @@
+"""`turia send` speaks in a session of a real server process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.formats.cues import parse
+from tests.server.servers import FakeServer, free_port
+from turia.cli import main
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
+    folder = tmp_path_factory.mktemp("server")
+    keys = folder / "keys"
+    keys.write_text("a-key-of-many-letters\n")
+    with FakeServer(folder, key_file=str(keys)) as running:
+        yield running
+        assert running.faults() == []
+
+
+@pytest.fixture
+def command(server: FakeServer) -> list[str]:
+    """The command with where the server is and its key."""
+    return ["send", "--server", server.url, "--k", "2", "--key-file", str(server.log.parent / "keys")]
+
+
+def test_what_a_recogniser_prints_is_said_with_its_times(
+    server: FakeServer, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text(
+        '{"partial": "ka"}\n'
+        '{\n  "result": [{"word": "ka", "start": 61.0, "end": 61.5}, {"word": "le.", "start": 61.5, "end": 62.25}],\n'
+        '  "text": "ka le."\n}\n{"partial": "mo"}\n'
+        '{"result": [{"word": "mi.", "start": 63.0, "end": 64.0}], "text": "mi."}\n'
+    )
+    assert main([*command, "--input-format", "vosk", str(feed)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "ka le\nmi\n"
+    assert printed.err.startswith(f"{server.url}/watch/")
+    name = printed.err.strip().split("/")[-1]
+    status, text = server.get(f"/api/sessions/{name}/transcript.srt?clock=speaker")
+    assert status == 200
+    assert [(cue.text, cue.start) for cue in parse(text)] == [("ka le", 62_250), ("mi", 64_000)]
+    assert parse(server.get(f"/api/sessions/{name}/transcript.srt")[1])[0].start < 60_000
+
+
+def test_a_line_that_is_none_ends_the_session_and_what_was_said_is_written(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = tmp_path / "feed.txt"
+    feed.write_text("0 1000 ka le mi. no\nbad line\n")
+    assert main([*command, "--input-format", "whisper", str(feed)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "ka le mi\nno\n"
+    assert f"error: {feed}:2: " in printed.err
+
+
+def test_a_signal_ends_the_session_and_what_was_said_is_written(command: list[str]) -> None:
+    speaking = subprocess.Popen(
+        [sys.executable, "-m", "turia", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert speaking.stdin is not None
+    assert speaking.stdout is not None
+    speaking.stdin.write("ka le mi. no ")
+    speaking.stdin.flush()
+    # The sentence is there, so the speaker has taken it, and waits for more.
+    assert speaking.stdout.readline() == "ka le mi\n"
+    speaking.send_signal(signal.SIGINT)
+    rest, _ = speaking.communicate()
+    assert rest in ("no\n", ""), "the word after it may still have been on its way"
+    assert speaking.returncode == 130
+
+
+def test_what_is_wrong_is_told_in_a_line(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    assert main(["send", "--server", nobody]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {nobody} cannot be reached: ")
+    assert main(["send", "--server", "localhost:8000"]) == 2
+    assert "expected http://HOST:PORT" in capsys.readouterr().err
+    assert main([*command[:-2]]) == 2
+    assert "refused with 401" in capsys.readouterr().err
+    assert main([*command, "--model", "xx-yy"]) == 2
+    refused = capsys.readouterr().err
+    assert "de-en, en-de" in refused
+    assert "detail" not in refused
+    assert main([*command, "--k", "500"]) == 2
+    assert capsys.readouterr().err.endswith("refused with 422: k is 500, expected a whole number from 1 to 100\n")

@@ -1,0 +1,276 @@
+"""The seam between the engine and its policies: what a policy decides, and what the engine keeps in any case."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.fakes import Chaos, Echo, Fake, fake_model, subwords
+from turia.engine.backend import Logits
+from turia.engine.batcher import run_together
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.errors import ModelError
+from turia.policy.adaptive import Adaptive
+from turia.policy.alignatt import AlignAtt
+from turia.policy.base import CountingPolicy, Draft, LookingPolicy, Memory, Policy, Situation
+from turia.policy.edatt import EDAtt
+from turia.policy.holdn import HoldN
+from turia.policy.localagreement import LocalAgreement
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import End, Record, SentenceEnd, Write, record_line
+
+OLD = Path(__file__).parents[1] / "recorded" / "release-0.1"
+SPEECH = ["ka", "leta", "miso", "no", "punde", "rata", "leso", "minde", "nota", "ka"]
+
+
+# A policy of somebody's own: the whole of it is one class.
+@dataclass(frozen=True)
+class EveryOther(CountingPolicy):
+    """Writes a word for every second word that it reads."""
+
+    name: ClassVar[str] = "every-other"
+
+    def may_write(self, at: Situation) -> bool:
+        return at.written < at.read // 2
+
+
+@dataclass(frozen=True)
+class Silent(LookingPolicy):
+    """Never keeps anything."""
+
+    name: ClassVar[str] = "silent"
+
+    def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class Counting(LookingPolicy):
+    """Keeps one word at every third draft, which it counts in its memory."""
+
+    name: ClassVar[str] = "counting"
+
+    def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+        memory["drafts"] = memory.get("drafts", 0) + 1
+        return int(memory["drafts"] % 3 == 0)
+
+
+def stream_of(backend: Fake, policy: Policy, lengths: list[int], encoder: str = "pbe", **chosen: Any) -> Stream:
+    return Stream(fake_model(backend, encoder), GivenSegmenter(lengths), Settings(policy=policy, **chosen))
+
+
+def run(stream: Stream, words: list[str]) -> list[Record]:
+    return [record for word in words for record in stream.push(word)] + stream.flush()
+
+
+def reads(records: list[Record]) -> list[int]:
+    return [record.read for record in records if isinstance(record, Write)]
+
+
+def test_a_policy_of_ten_lines_decides_when_words_are_written() -> None:
+    records = run(stream_of(Echo(), EveryOther(), [6]), SPEECH[:6])
+    assert [record.word for record in records if isinstance(record, Write)] == SPEECH[:6]
+    assert reads(records) == [2, 4, 6, 6, 6, 6]
+    assert [record.reason for record in records if isinstance(record, Write)] == ["policy"] * 2 + ["catch-up"] * 4
+
+
+def test_whole_writes_when_the_sentence_is_closed() -> None:
+    assert reads(run(stream_of(Echo(), Whole(), [3, 4]), SPEECH[:7])) == [3, 3, 3, 7, 7, 7, 7]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_hold_n_commits_all_but_the_last_n_words_of_a_draft(n: int, beam: int) -> None:
+    records = run(stream_of(Echo(), HoldN(n), [6], beam=beam), SPEECH[:6])
+    assert [record.word for record in records if isinstance(record, Write)] == SPEECH[:6]
+    # A draft has as many words as were read; at the end of the sentence all are written.
+    assert reads(records) == [min(word + n, 6) for word in range(1, 7)]
+
+
+def test_a_policy_that_never_writes_falls_max_lag_words_behind_and_no_further() -> None:
+    records = run(stream_of(Echo(), Silent(), [10], max_lag=4), SPEECH)
+    assert reads(records) == [4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
+    reasons = [record.reason for record in records if isinstance(record, Write)]
+    assert reasons == ["max-lag"] * 6 + ["catch-up"] * 4
+
+
+def test_a_policy_s_memory_begins_empty_with_each_sentence_and_is_saved_in_between() -> None:
+    records = run(stream_of(Echo(), Counting(), [5, 5]), SPEECH)
+    assert reads(records) == [3, 5, 5, 5, 5, 8, 10, 10, 10, 10]
+
+
+class Ending(Echo):
+    """Ends its drafts as soon as it may."""
+
+    def logits(self, state: Any) -> Logits:
+        scores = super().logits(state)
+        scores[subwords().pieces.index("<SEP>")] = 100.0
+        return scores
+
+
+def test_a_draft_may_end_while_the_sentence_does_not() -> None:
+    found: list[Draft] = []
+
+    @dataclass(frozen=True)
+    class Looks(LookingPolicy):
+        name: ClassVar[str] = "looks"
+
+        def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+            found.append(draft)
+            return 0
+
+    stream = stream_of(Ending(), Looks(), [3])
+    assert stream.push("ka") == []
+    assert stream.push("leta") == []
+    assert [(draft.words, draft.complete) for draft in found] == [((), True)] * 2
+
+
+def test_a_draft_word_has_the_probabilities_of_its_pieces() -> None:
+    found: list[Draft] = []
+
+    @dataclass(frozen=True)
+    class Looks(LookingPolicy):
+        name: ClassVar[str] = "looks"
+
+        def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+            found.append(draft)
+            return 0
+
+    stream_of(Echo(), Looks(), [3]).push("ka")
+    (word,) = found[0].words
+    assert word.text == "ka"
+    assert word.pieces == subwords().encode_word("ka")
+    assert word.first_log_probability < 0
+    assert word.log_probability <= word.first_log_probability
+
+
+ours = [
+    HoldN(0),
+    HoldN(2),
+    LocalAgreement(2),
+    LocalAgreement(3),
+    AlignAtt(1),
+    AlignAtt(3),
+    EDAtt(0.5, 1),
+    Adaptive(1, 3, 0.0, 0.01),
+    Whole(),
+    WaitK(2),
+]
+policies = st.sampled_from([*ours, Counting(), Silent(), EveryOther()])
+speeches = st.lists(st.integers(1, 8), min_size=1, max_size=5).flatmap(
+    lambda lengths: st.tuples(
+        st.lists(st.sampled_from(SPEECH), min_size=sum(lengths), max_size=sum(lengths)), st.just(lengths)
+    )
+)
+
+
+@settings(max_examples=60)
+@given(
+    speeches,
+    st.sampled_from(ours),
+    st.integers(1, 3),
+    st.sampled_from(["pbe", "unidirectional", "bidirectional"]),
+    st.data(),
+)
+def test_restored_anywhere_every_policy_goes_on_with_the_same_words(
+    speech: tuple[list[str], list[int]], policy: Policy, beam: int, encoder: str, data: st.DataObject
+) -> None:
+    words, lengths = speech
+
+    def begin() -> Stream:
+        return stream_of(Chaos(), policy, lengths, encoder, beam=beam, max_lag=5)
+
+    expected = run(begin(), words)
+    stop = data.draw(st.integers(0, len(words)))
+    stream = begin()
+    before = [record for word in words[:stop] for record in stream.push(word)]
+    state = json.loads(json.dumps(stream.state()))
+    restored = Stream.restore(fake_model(Chaos(), encoder), GivenSegmenter(lengths), state)
+    assert before + run(restored, words[stop:]) == expected
+
+
+@settings(max_examples=30)
+@given(st.lists(speeches, min_size=2, max_size=4), st.lists(policies, min_size=4, max_size=4), st.integers(1, 3))
+def test_together_streams_of_any_policies_get_what_they_get_alone(
+    spoken: list[tuple[list[str], list[int]]], chosen: list[Policy], beam: int
+) -> None:
+    def begin(backend: Fake, number: int) -> Stream:
+        return stream_of(backend, chosen[number], spoken[number][1], beam=beam)
+
+    alone = [run(begin(Chaos(), number), words) for number, (words, _) in enumerate(spoken)]
+    backend = Chaos()
+    streams = [begin(backend, number) for number in range(len(spoken))]
+    together: list[list[Record]] = [[] for _ in spoken]
+    for turn in range(max(len(words) for words, _ in spoken)):
+        active = [i for i, (words, _) in enumerate(spoken) if turn < len(words)]
+        results = run_together([streams[i].push_steps(spoken[i][0][turn]) for i in active], backend)
+        for i, records in zip(active, results, strict=True):
+            together[i] += records
+    for i, records in enumerate(run_together([stream.flush_steps() for stream in streams], backend)):
+        together[i] += records
+    assert together == alone
+
+
+@settings(max_examples=60)
+@given(speeches, policies, st.integers(1, 3))
+def test_whatever_the_policy_nothing_is_taken_back_and_all_is_written(
+    speech: tuple[list[str], list[int]], policy: Policy, beam: int
+) -> None:
+    words, lengths = speech
+    records = run(stream_of(Chaos(), policy, lengths, beam=beam), words)
+    writes = [record for record in records if isinstance(record, Write)]
+    assert [write.index for write in writes] == list(range(len(writes)))
+    assert reads(records) == sorted(reads(records))
+    assert len([record for record in records if isinstance(record, SentenceEnd)]) == len(lengths)
+    assert isinstance(records[-1], End)
+    assert all(write.read >= sum(lengths[: write.sentence]) + 1 for write in writes)
+
+
+class Plain(Chaos):
+    """Cannot be looked at, as model folders of release 0.1 cannot."""
+
+    can_look = False
+
+
+@settings(max_examples=30)
+@given(speeches, st.sampled_from([HoldN(1), LocalAgreement(2), Adaptive(1, 3)]))
+def test_a_draft_that_is_verified_is_the_one_that_is_decoded(
+    speech: tuple[list[str], list[int]], policy: Policy
+) -> None:
+    words, lengths = speech
+    assert run(stream_of(Chaos(), policy, lengths), words) == run(stream_of(Plain(), policy, lengths), words)
+
+
+def test_a_draft_that_stays_costs_one_call() -> None:
+    """Of a sentence of 10 words: an encoder call, one for the old draft, and one for each new piece, at each READ."""
+    looking, decoding = Echo(), Echo()
+    decoding.can_look = False
+    for backend in (looking, decoding):
+        run(stream_of(backend, HoldN(9), [10]), SPEECH)
+    assert len(looking.batches) < len(decoding.batches) / 2
+
+
+def test_a_policy_that_looks_at_attention_needs_a_model_that_gives_it() -> None:
+    with pytest.raises(ModelError, match="policy alignatt looks at attention, which this model folder does not give"):
+        stream_of(Plain(), AlignAtt(2), [3])
+
+
+def test_a_model_whose_masks_count_pieces_of_a_window_has_wait_k_alone() -> None:
+    model = fake_model(Echo(), anchor="window")
+    with pytest.raises(ModelError, match="policy hold-n needs masks that are anchored at the sentence"):
+        Stream(model, GivenSegmenter([3]), Settings(policy=HoldN()))
+
+
+@pytest.mark.parametrize("case", json.loads((OLD / "stream-states.json").read_text(encoding="utf-8")))
+def test_a_stream_that_release_0_1_saved_goes_on_with_the_same_words(case: dict[str, Any]) -> None:
+    stream = Stream.restore(fake_model(Chaos(), case["encoder"]), GivenSegmenter(case["lengths"], 1), case["state"])
+    assert [record_line(record) for record in run(stream, case["words"])] == case["records"]

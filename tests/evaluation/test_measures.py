@@ -1,0 +1,52 @@
+"""The table of measures: what is computed when, and in which unit. The figures themselves are in test_latency.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from turia.evaluation.figures import CutStreams, Measure
+from turia.evaluation.inputs import StreamLog
+from turia.evaluation.measures import MEASURES, authors_latency, longyaal, simuleval_latency, streamlaal
+from turia.evaluation.options import Convention, EvaluationOptions
+
+STREAM = StreamLog([3, 2], ["One two three.", "Four five."], ["One", "two", "Four"], [1, 3, 4])
+SEGMENTS = [[["One", "two"], ["Four"]]]
+
+
+def cut(*conventions: Convention, stream: StreamLog = STREAM) -> CutStreams:
+    return CutStreams([stream], SEGMENTS, EvaluationOptions(latency=conventions))
+
+
+@pytest.mark.parametrize(
+    ("measure", "convention"),
+    [
+        (simuleval_latency, Convention.SIMULEVAL),
+        (streamlaal, Convention.STREAMLAAL),
+        (longyaal, Convention.LONGYAAL),
+    ],
+)
+def test_a_convention_is_measured_when_it_is_asked_for(measure: Measure, convention: Convention) -> None:
+    assert measure(cut()) == []
+    for asked in (convention, Convention.ALL):
+        figures = measure(cut(asked))
+        assert figures != []
+        assert {(figure.group, figure.convention) for figure in figures} == {(convention, convention)}
+
+
+def test_names_are_unique_within_a_group() -> None:
+    figures = [figure for measure in MEASURES for figure in measure(cut(Convention.ALL))]
+    assert len({(figure.name, figure.group) for figure in figures}) == len(figures)
+
+
+def test_simulevals_logs_do_not_say_their_unit() -> None:
+    assert [figure.unit for figure in authors_latency(cut())] == ["", "source words", "source words"]
+    logged = replace(STREAM, simuleval_words=[3, 2])
+    assert {figure.unit for figure in authors_latency(cut(stream=logged))} == {""}
+
+
+def test_simulevals_own_count_of_words_is_used_for_its_own_figures() -> None:
+    logged = replace(STREAM, simuleval_words=[6, 4])
+    plain, longer = (simuleval_latency(cut(Convention.SIMULEVAL, stream=one))[0].value for one in (STREAM, logged))
+    assert longer == pytest.approx(plain / 2)

@@ -1,0 +1,24 @@
+"""What all policies have: a situation to decide in, parameters, and a name that can be typed."""
+
+from __future__ import annotations
+
+from turia.policy.base import Situation
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
+
+
+def test_the_lag_counts_source_words_that_are_not_translated_yet() -> None:
+    assert Situation(read=9, written=6).lag == 3
+    assert Situation(read=9, written=6, gamma=1.5).lag == 5
+    assert Situation(read=2, written=6).lag == -4
+
+
+def test_parameters_that_are_not_set_are_left_out() -> None:
+    assert WaitK(3).parameters() == {"k": 3, "rounding": "floor"}
+    assert WaitK(3, 1.1).parameters() == {"k": 3, "gamma": 1.1, "rounding": "floor"}
+    assert Whole().parameters() == {}
+
+
+def test_a_policy_prints_as_people_type_it() -> None:
+    assert str(WaitK(3, 1.1, "ceil")) == "wait-k:k=3,gamma=1.1,rounding=ceil"
+    assert str(Whole()) == "whole"

@@ -1,0 +1,59 @@
+"""Policies as people type them, and what is said of typing errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from turia.errors import ConfigError
+from turia.policy.base import Policy
+from turia.policy.holdn import HoldN
+from turia.policy.table import POLICIES, make_policy, parse_policy
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("wait-k", WaitK(4)),
+        ("wait-k:k=7", WaitK(7)),
+        ("wait-k:k=7,gamma=1.1,rounding=ceil", WaitK(7, 1.1, "ceil")),
+        ("wait-k:gamma=1", WaitK(4, 1.0)),
+        (" hold-n : n = 2 ".replace(" ", ""), HoldN(2)),
+        ("hold-n:n=0", HoldN(0)),
+        ("whole", Whole()),
+        ("whole:", Whole()),
+    ],
+)
+def test_what_people_type(text: str, policy: Policy) -> None:
+    assert parse_policy(text) == policy
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_is_what_it_prints(name: str) -> None:
+    policy = make_policy(name, {})
+    assert str(policy).partition(":")[0] == name
+    assert parse_policy(str(policy)) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("wait-q", "no policy 'wait-q'; did you mean 'wait-k'?"),
+        ("", "no policy ''; known policies: wait-k, whole, hold-n, local-agreement, alignatt, edatt, adaptive"),
+        ("wait-k:kk=3", "policy wait-k: unknown key 'kk'; did you mean 'k'?"),
+        ("wait-k:k=0", "policy wait-k: k is 0, expected a whole number from 1 to 1000000"),
+        ("wait-k:k=2.5", "policy wait-k: k is 2.5, expected a whole number"),
+        ("wait-k:k=many", "policy wait-k: k is 'many', expected a whole number"),
+        ("wait-k:k=3,k=4", "policy 'wait-k:k=3,k=4': k is given twice"),
+        ("wait-k:k", "policy 'wait-k:k': expected NAME:key=value,key=value, found 'k'"),
+        ("wait-k:=3", "expected NAME:key=value,key=value, found '=3'"),
+        ("wait-k:rounding=up", "policy wait-k: rounding is 'up', expected one of 'floor', 'ceil'"),
+        ("hold-n:n=-1", "policy hold-n: n is -1, expected a whole number from 0"),
+        ("whole:n=1", "policy whole: unknown key 'n'"),
+    ],
+)
+def test_typing_errors_are_named(text: str, complaint: str) -> None:
+    with pytest.raises(ConfigError) as found:
+        parse_policy(text)
+    assert complaint in str(found.value)

@@ -1,0 +1,216 @@
+"""Captions without a server: events, changes on the way, and going on from a state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.engine.fakes import WORDS, Echo
+from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
+from turia.engine.backend import run_steps
+from turia.protocol.events import EVENTS
+from turia.protocol.messages import EndOfStream, InputMessage, Pause, ProtocolError, SettingsChange, Words
+from turia.server.captions import Captions, Input, StreamChoice, Word, inputs_of
+from turia.server.progress import Progress
+from turia.stream.trace import RECORDS, parse_trace
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1" / "events.jsonl"
+CHOICE = StreamChoice("de-en", 2, punctuation=True)
+
+
+def apply(captions: Captions, inputs: Sequence[Input], ms: float = 0.0) -> list[dict[str, Any]]:
+    events = run_steps(captions.apply(inputs, lambda: ms), captions.model.backend)
+    return [EVENTS.to_json(event) for event in events]
+
+
+def begun(k: int = 2) -> Captions:
+    return Captions.begin(fake_translators(), replace(CHOICE, k=k))[0]
+
+
+def said(*words: str, first: int = 1) -> list[Input]:
+    return inputs_of(Words(first, words))
+
+
+def test_source_words_come_before_what_they_cause() -> None:
+    events = apply(begun(), said("ka", "le", "mi."), ms=1234.56)
+    assert [(event["type"], event.get("word")) for event in events] == [
+        ("source", "ka"),
+        ("source", "le"),
+        ("write", "ka"),
+        ("source", "mi."),
+        ("write", "le"),
+        ("write", "mi"),
+        ("sentence", None),
+    ]
+    assert {event["ms"] for event in events} == {1234.6}
+
+
+def test_the_first_event_tells_the_settings() -> None:
+    captions, first = Captions.begin(fake_translators(), replace(CHOICE, k=3))
+    expected = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 3, "gamma": 1.0, "ms": 0.0}
+    assert EVENTS.to_json(first).items() >= expected.items()
+    assert captions.progress == Progress(inputs=0, events=1)
+
+
+def test_a_session_has_the_policy_that_was_chosen() -> None:
+    captions, first = Captions.begin(fake_translators(), replace(CHOICE, policy="hold-n:n=1"))
+    assert EVENTS.to_json(first)["policy"] == "hold-n:n=1"
+    events = apply(captions, said("ka", "le", "mi", "no."))
+    assert [(event["word"], event["read"]) for event in events if event["type"] == "write"] == [
+        ("ka", 2),
+        ("le", 3),
+        ("mi", 4),
+        ("no", 4),
+    ]
+    restored = Captions.restore(fake_translators(), captions.state(), captions.progress)
+    assert restored.choice == captions.choice
+    assert str(restored.stream.settings.policy) == "hold-n:n=1"
+
+
+def test_policy_and_k_take_each_other_s_place() -> None:
+    captions = begun()
+    (changed,) = apply(captions, [SettingsChange(1, policy="whole")])
+    assert changed["policy"] == "whole"
+    apply(captions, said("ka", first=2))
+    assert str(captions.stream.settings.policy) == "whole"
+    (back,) = apply(captions, [SettingsChange(3, k=7)])
+    assert "policy" not in back
+    assert back["k"] == 7
+
+
+def test_a_policy_that_the_model_cannot_have_is_refused_and_the_session_goes_on() -> None:
+    backend = Echo()
+    backend.can_look = False
+    captions, _ = Captions.begin({"de-en": FakeTranslator("de-en", backend)}, CHOICE)
+    note, settings_event = apply(captions, [SettingsChange(1, policy="alignatt:f=2")])
+    assert (note["type"], note["kind"]) == ("note", "settings-refused")
+    assert "policy" not in settings_event
+    events = apply(captions, said("ka", "le.", first=2))
+    assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
+    with pytest.raises(ProtocolError, match="this model cannot be run with policy alignatt:f=2"):
+        Captions.begin({"de-en": FakeTranslator("de-en", backend)}, replace(CHOICE, policy="alignatt:f=2"))
+
+
+def test_a_language_may_have_a_hyphen() -> None:
+    translators = {"pt-BR-en": FakeTranslator("pt-BR-en", Echo())}
+    _, first = Captions.begin(translators, replace(CHOICE, model="pt-BR-en"))
+    assert EVENTS.to_json(first).items() >= {"model": "pt-BR-en", "source": "pt-BR", "target": "en"}.items()
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="de-en, en-de"):
+        Captions.begin(fake_translators(), replace(CHOICE, model="xx-yy"))
+
+
+def test_times_of_the_speaker_are_kept_and_ours_never_go_back() -> None:
+    captions = begun()
+    (first,) = apply(captions, [Word(1, "ka", at=17.0)], ms=500)
+    (second, *_) = apply(captions, [Word(2, "le")], ms=400)
+    assert (first["at"], first["ms"], second["ms"]) == (17.0, 500.0, 500.0)
+    assert "at" not in second
+
+
+def test_a_pause_closes_the_sentence() -> None:
+    events = apply(begun(k=9), [*said("ka", "le"), Pause(3)])
+    assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
+    assert events[-1]["reason"] == "pause"
+
+
+def test_k_changes_with_the_next_sentence() -> None:
+    captions = begun(k=1)
+    events = apply(captions, [*said("ka", "le"), SettingsChange(3, k=2), *said("mi.", "no", "pu", first=4)])
+    assert [event["k"] for event in events if event["type"] == "settings"] == [2]
+    assert [event["read"] for event in events if event["type"] == "write"] == [1, 2, 3, 5]
+
+
+def test_a_change_of_direction_goes_on_counting() -> None:
+    captions = begun()
+    events = apply(captions, [*said("ka", "le"), SettingsChange(3, model="en-de"), *said("mi", "no", first=4)])
+    events += apply(captions, [EndOfStream(6)])
+    assert [event["index"] for event in events if event["type"] == "source"] == [0, 1, 2, 3]
+    records = [json.dumps(event) for event in events if event["type"] in RECORDS.kinds]
+    trace = parse_trace(['{"type":"stream","version":1}', *records])
+    assert trace.source_words() == 4
+    assert [event["sentence"] for event in events if event["type"] == "sentence"] == [0, 1]
+    assert captions.progress == Progress(6, 1 + len(events), ended=True)
+
+
+def test_the_events_of_release_0_1_come_out_to_the_letter() -> None:
+    captions, first = Captions.begin(fake_translators(), CHOICE)
+    said: list[tuple[float, InputMessage]] = [
+        (100.04, Words(1, ("ka", "le"), (1000.0, 1400.5))),
+        (950.0, Words(3, ("mi.",), (1900.0,))),
+        (1200.0, SettingsChange(4, k=3)),
+        (1300.0, Words(5, ("no", "pu", "x" * 201))),
+        (1250.0, Pause(8)),
+        (2000.0, SettingsChange(9, model="en-de")),
+        (2100.0, Words(10, ("ka", "größe"))),
+        (3000.5, EndOfStream(12)),
+    ]
+    lines = [EVENTS.to_line(first)]
+    for ms, message in said:
+        steps = captions.apply(inputs_of(message), lambda ms=ms: ms)  # type: ignore[misc]
+        lines += [EVENTS.to_line(event) for event in run_steps(steps, captions.model.backend)]
+    assert lines == RECORDED.read_text(encoding="utf-8").splitlines()
+
+
+def test_a_state_of_release_0_1_goes_on() -> None:
+    before = begun()
+    apply(before, said("ka", "le"))
+    state = (
+        '{"version":1,"k":3,"punctuation":true,"ms":1300.0,"before":{"read":6,"written":5,"sentences":2},"stream":'
+        + json.dumps(before.stream.state())
+        + "}"
+    )
+    captions = Captions.restore(fake_translators(), state, Progress(8, 17))
+    source, written, *_ = apply(captions, said("mi", first=9), ms=100.0)
+    assert (source["index"], source["ms"], written["index"], written["sentence"]) == (8, 1300.0, 6, 2)
+    assert captions.choice == replace(CHOICE, k=3)
+    assert captions.progress == Progress(9, 19)
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '"k":"secret"', '"before":{}', '"stream":{"model":"de-en"}'])
+def test_a_damaged_state_is_refused_without_repeating_it(damage: str) -> None:
+    captions = begun()
+    state = captions.state()
+    damaged = {'"k":"secret"': '"k":2', '"before":{}': '"before":{"read":0,"written":0,"sentences":0}'}
+    if damage.startswith('"stream"'):
+        state = '{"version":1,"k":2,"punctuation":true,"ms":0.0,"before":{},' + damage + "}"
+    elif damage in damaged:
+        assert damaged[damage] in state
+        state = state.replace(damaged[damage], damage.replace("{}", '{"read":"secret"}'))
+    else:
+        state = damage
+    with pytest.raises(ProtocolError) as caught:
+        Captions.restore(fake_translators(), state, captions.progress)
+    assert "secret" not in str(caught.value)
+
+
+inputs = st.lists(
+    st.sampled_from([*WORDS, "ka.", "le,"]).map(lambda word: Word(0, word))
+    | st.just(Pause(0))
+    | st.integers(1, 5).map(lambda k: SettingsChange(0, k=k))
+    | st.sampled_from(["de-en", "en-de"]).map(lambda model: SettingsChange(0, model=model)),
+    max_size=12,
+)
+
+
+@settings(max_examples=50)
+@given(inputs, st.data())
+def test_restored_anywhere_it_goes_on_with_the_same_events(items: list[Input], data: st.DataObject) -> None:
+    whole = Captions.begin(chaotic_translators(), CHOICE)[0]
+    expected = [apply(whole, [item]) for item in [*items, EndOfStream(0)]]
+    captions, events = Captions.begin(chaotic_translators(), CHOICE)[0], []
+    for item in [*items, EndOfStream(0)]:
+        if data.draw(st.booleans()):
+            captions = Captions.restore(chaotic_translators(), captions.state(), captions.progress)
+        events.append(apply(captions, [item]))
+    assert events == expected
+    assert (captions.state(), captions.progress) == (whole.state(), whole.progress)

@@ -1,0 +1,57 @@
+"""What a server counts, alone and together with others."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from turia.protocol.events import SettingsInForce, SourceWord
+from turia.server.cluster import Totals
+from turia.server.metrics import Metrics
+from turia.stream.trace import End, Note, SentenceEnd, Write
+
+EVENTS = (
+    SettingsInForce("de-en", "de", "en", 2, 1.0, 1, 0.0, 0, 10, True),
+    SourceWord("ka", 0, 1.0),
+    SourceWord("le", 1, 2.0),
+    Write("ka", 0, 2, 0, "policy", 2.0),
+    Note("loop", 0),
+    SentenceEnd(0, 2, 1, "end"),
+    End(2, 1),
+)
+
+
+def value(page: bytes, name: str) -> float:
+    (line,) = [line for line in page.decode().splitlines() if line.startswith(f"{name} ")]
+    return float(line.split()[1])
+
+
+def test_words_are_counted_and_their_lag_measured() -> None:
+    metrics = Metrics()
+    metrics.count_words(EVENTS)
+    page = metrics.text()
+    assert value(page, "turia_source_words_total") == 2
+    assert value(page, "turia_target_words_total") == 1
+    # One source word more than target words, when the first was written.
+    assert (value(page, "turia_lag_words_count"), value(page, "turia_lag_words_sum")) == (1, 1)
+
+
+def test_no_text_is_on_the_page() -> None:
+    metrics = Metrics()
+    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("secret", 0, 1, 0, "policy")])
+    assert b"geheim" not in metrics.text()
+    assert b"secret" not in metrics.text()
+
+
+def test_servers_add_up_what_they_counted() -> None:
+    one, other = Metrics(), Metrics()
+    one.count_words(EVENTS)
+    other.count_words(EVENTS[:2])
+    other.refusals.labels("capacity").inc(3)
+    counts = [metrics.counts() for metrics in (one, other)]
+    sums = {name: sum(count.get(name, 0.0) for count in counts) for count in counts for name in count}
+    assert sums[json.dumps(["turia_source_words_total", {}])] == 3
+    page = one.cluster_text(sums, Totals(2, 5, 16, 7, Counter()))
+    assert value(page, "turia_source_words_total") == 3
+    assert value(page, 'turia_refusals_total{code="capacity"}') == 3
+    assert (value(page, "turia_replicas"), value(page, "turia_streams")) == (2, 5)

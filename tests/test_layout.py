@@ -1,0 +1,87 @@
+"""Where things are: a module's tests are in the test file of its name, and only `system/` deals with the machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_imports import MODULES, ROOT
+
+TESTS = ROOT / "tests"
+
+# Modules without a test file of their name. The reason says where their tests are, or why there are none.
+ELSEWHERE = {
+    "turia.__main__": "four lines; test_cli.py and others start the program by it",
+    "turia.interop.simuleval_agent": "the old address of formats/simuleval_agent.py; needs SimulEval",
+    # What only a whole stream shows.
+    "turia.engine.backend": "the types of requests; engine/test_stream.py",
+    "turia.engine.batcher": "engine/test_stream.py and engine/test_policies.py: many streams at once",
+    "turia.engine.beam": "engine/test_search.py",
+    "turia.engine.draft": "engine/test_policies.py",
+    "turia.engine.model": "the properties of a model; engine/test_state.py",
+    "turia.engine.window": "engine/test_stream.py and engine/test_state.py",
+    "turia.engine.writer": "engine/test_search.py and engine/test_stream.py",
+    # What only a back-translation shows.
+    "turia.corpus.backtranslated": "training/test_backtranslate.py",
+    "turia.training.text_translator": "training/test_backtranslate.py",
+    # What only a whole model shows.
+    "turia.export.graph": "runtime/test_session.py: graphs compute what torch computes",
+    "turia.model.layers": "model/test_transformer.py",
+    "turia.model.naive": "three lines; experiments/test_bench.py",
+    # What only a whole run shows.
+    "turia.training.loop": "training/test_resume.py, test_stopping.py, test_elastic.py and test_tiny.py",
+    "turia.training.optimizer": "training/test_muon.py and test_resume.py",
+    # What needs a cluster.
+    "turia.corpus.on_ray": "test_many_machines.py",
+    # What only a whole server shows.
+}
+
+
+def where_tests_are(module: str) -> Path:
+    *rooms, name = module.split(".")[1:]
+    return TESTS.joinpath(*rooms, f"test_{name}.py")
+
+
+CODE = [module for module, path in MODULES.items() if path.name != "__init__.py"]
+
+
+def test_every_module_has_a_test_file_of_its_name() -> None:
+    missing = {module for module in CODE if not where_tests_are(module).exists()}
+    assert missing - ELSEWHERE.keys() == set(), "write the test file, or say above why there is none"
+    assert ELSEWHERE.keys() - missing == set(), "has a test file now, or is no more: take it off the list above"
+
+
+@pytest.mark.parametrize("module", ELSEWHERE)
+def test_the_tests_that_the_list_names_are_there(module: str) -> None:
+    for name in re.findall(r"[\w/]*test_\w+\.py", ELSEWHERE[module]):
+        room = TESTS.joinpath(*module.split(".")[1:-1])
+        assert (TESTS / name).is_file() or (room / name).is_file(), name
+
+
+def test_a_package_has_no_code_in_its_own_file() -> None:
+    """But for the public names of `turia` itself: a module has a name by which its tests are found."""
+    for module, path in MODULES.items():
+        if path.name == "__init__.py" and module != "turia":
+            lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+            assert len(lines) <= 1, f"{module}: expected a docstring alone"
+
+
+MACHINE = {
+    "files": r"os\.replace|\.rename\(|os\.fsync|mkdtemp|mkstemp",
+    "locks": r"fcntl|flock",
+    "signals": r"signal\.signal\(|add_signal_handler",
+    "processes": r"ProcessPoolExecutor",
+    "reading": r"sys\.stdin",
+}
+"""What is done in one way, by the module of `system/` that does it."""
+
+
+@pytest.mark.parametrize("subject", MACHINE)
+def test_the_machine_is_dealt_with_in_one_place(subject: str) -> None:
+    assert re.search(MACHINE[subject], MODULES[f"turia.system.{subject}"].read_text(encoding="utf-8"))
+    for module, path in MODULES.items():
+        if not module.startswith("turia.system."):
+            found = re.search(MACHINE[subject], path.read_text(encoding="utf-8"))
+            assert found is None, f"{module}: {found and found[0]}; system/{subject}.py does that"
