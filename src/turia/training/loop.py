@@ -382,7 +382,7 @@ class Trainer:
     # --- precision and peers -----------------------------------------------------------------------------------
 
     def _half_type(self) -> torch.dtype | None:
-        """bfloat16 where a GPU has it itself, else float16. On a CPU, bfloat16 if asked for and if the CPU has it itself:
+        """bfloat16 where a GPU has it itself, else float16. On a CPU, bfloat16 if asked for and if the CPU has it:
         on others it may not even run."""
         if self.peers.device.type != "cuda":
             return torch.bfloat16 if self.training.cpu_bfloat16 and multiplies_bfloat16() else None
