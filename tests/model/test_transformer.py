@@ -15,7 +15,7 @@ from torch import Tensor
 from tests.model.windows import lay_out_pair, pairs, sentence
 from turia.config import Anchor, Encoder, ModelSettings, Positions, Recipe, Training
 from turia.errors import ConfigError
-from turia.model.layers import rotate, rotations
+from turia.model.layers import Rotation, position_table, rotate
 from turia.model.transformer import Transformer
 from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.shape import shape_of
@@ -179,7 +179,8 @@ def test_rotary_positions_show_the_order_of_words() -> None:
 
 
 def test_a_rotation_turns_the_halves_of_a_head_by_the_position() -> None:
-    table = rotations(200, 8)
+    settings = ModelSettings(width=8, heads=1, positions="rotary", max_positions=200)
+    table = Rotation(*position_table(shape_of(settings, VOCABULARY, VOCABULARY, True)))
     x = torch.randn(1, 1, 200, 8, generator=torch.Generator().manual_seed(1))
     turned = rotate(x, table)[0, 0].double()
     for position in (0, 1, 7, 199):
