@@ -60,6 +60,30 @@ def test_singular_values_go_to_one_and_directions_stay(shape: tuple[int, int]) -
     assert np.linalg.svd(found.numpy(), compute_uv=False).max() < 1.25
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (24, 8), (8, 24)])
+def test_bfloat16_is_near_float32(shape: tuple[int, int]) -> None:
+    """It has 8 bits of precision, and five steps each add an error; the singular values stay about 1."""
+    matrices = (
+        torch.randn(3, *shape, generator=torch.Generator().manual_seed(4)) * torch.tensor([1e-6, 1, 1e3])[:, None, None]
+    )
+    exact, found = orthogonalise(matrices), orthogonalise(matrices, torch.bfloat16)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, exact)
+    assert float((found - exact).norm() / exact.norm()) < 0.02
+    values = torch.linalg.svdvals(found)
+    assert 0.6 < float(values.min()) <= float(values.max()) < 1.3
+
+
+def test_muon_multiplies_in_the_precision_it_is_given() -> None:
+    layer = nn.Linear(8, 8)
+    layer.weight.grad = torch.randn(8, 8, generator=torch.Generator().manual_seed(5))
+    before = layer.weight.detach().clone()
+    Muon([(layer.weight, [(0, 8)])], lr=1.0, precision=torch.bfloat16).step()
+    expected = orthogonalise(layer.weight.grad[None], torch.bfloat16)[0]
+    torch.testing.assert_close(before - layer.weight.detach(), expected, atol=2e-6, rtol=0)
+    assert layer.weight.dtype == torch.float32
+
+
 def test_nothing_comes_of_nothing() -> None:
     """A layer without a gradient stays, and is not divided by zero."""
     torch.testing.assert_close(orthogonalise(torch.zeros(2, 3, 5)), torch.zeros(2, 3, 5), atol=0, rtol=0)

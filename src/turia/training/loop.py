@@ -38,6 +38,7 @@ from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.optimizer import OPTIMIZER, Optimizer, check_optimizer
 from turia.training.paths import MaskSettings, batch_limits, longest_source, random_limits, sample_k
+from turia.training.precision import half_type
 from turia.training.run import RunFolder, TrainingProgress
 from turia.training.shifts import draw_shifts
 from turia.training.transfer import check_meaning, starting_weights, take_over
@@ -96,12 +97,12 @@ class Trainer:
                 self.run.remove()
             self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        half = self._half_type()
-        if self.training.cpu_bfloat16 and peers.device.type == "cpu" and half is None:
-            report("training.cpu_bfloat16: this CPU does not multiply bfloat16 itself; trains in float32")
-        products = half if half is torch.bfloat16 and peers.device.type == "cpu" else torch.float32
-        self.optimizer = Optimizer(self.model, self.training, peers, products)
-        self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half_type() is torch.float16)
+        self._half = half_type(peers.device, self.training.cpu_bfloat16)
+        if self.training.cpu_bfloat16 and peers.device.type == "cpu" and self._half is None:
+            report("training.cpu_bfloat16: this CPU has no instructions for bfloat16, so it trains in float32")
+        on_cpu = self._half if peers.device.type == "cpu" else None
+        self.optimizer = Optimizer(self.model, self.training, peers, on_cpu or torch.float32)
+        self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half is torch.float16)
         self.progress = TrainingProgress()
         self._rate_share = 0.0
         self._restore()
@@ -381,27 +382,14 @@ class Trainer:
 
     # --- precision and peers -----------------------------------------------------------------------------------
 
-    def _half_type(self) -> torch.dtype | None:
-        """bfloat16 where a GPU has it itself, else float16. On a CPU, bfloat16 if asked for and if the CPU has it:
-        on others it may not even run."""
-        if self.peers.device.type != "cuda":
-            return torch.bfloat16 if self.training.cpu_bfloat16 and multiplies_bfloat16() else None
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-
     def _mixed_precision(self) -> AbstractContextManager[object]:
-        half = self._half_type()
-        return nullcontext() if half is None else torch.autocast(self.peers.device.type, dtype=half)
+        return nullcontext() if self._half is None else torch.autocast(self.peers.device.type, dtype=self._half)
 
     def _only_last_syncs(self, last: bool) -> AbstractContextManager[object]:
         if last or not isinstance(self.loss, DistributedDataParallel):
             return nullcontext()
         context: AbstractContextManager[object] = self.loss.no_sync()
         return context
-
-
-def multiplies_bfloat16() -> bool:
-    """Whether this CPU has instructions of its own for products of bfloat16 numbers."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
