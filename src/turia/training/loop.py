@@ -88,10 +88,12 @@ class Trainer:
         source, target = self.subwords
         shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
-        if fresh:
-            self._check_start()
-        elif self.run.steps():
-            check_optimizer(self.training, self.run.newest())  # before anything of the run is written anew
+        # What is wrong with the weights to begin with is said before anything of the run is written or deleted.
+        self._started = ""
+        if self.run.steps() and not fresh:
+            check_optimizer(self.training, self.run.newest())
+        elif self.training.start_from is not None:
+            self._started = self._start_from(self.training.start_from)
         if peers.leads:
             if fresh:
                 self.run.remove()
@@ -257,12 +259,12 @@ class Trainer:
         return folder
 
     def _restore(self) -> None:
-        """From the newest checkpoint; without one, from what the recipe names to start from, if anything."""
+        """From the newest checkpoint, if there is one."""
         if not self.run.steps():
             if self.peers.leads:
                 self.run.rewind_log(0)
-            if self.training.start_from is not None:
-                self.report(self._start_from(self.training.start_from))
+            if self._started:
+                self.report(self._started)
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
@@ -281,17 +283,11 @@ class Trainer:
             progress.best = None
         self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
 
-    def _check_start(self) -> None:
-        """Takes the weights that a fresh run starts from on trial, before the ones that are here are deleted."""
-        start = self.training.start_from
-        if start is None:
-            return
-        if start.resolve() == self.run.path.resolve():
-            raise ConfigError(f"training.start_from is the run itself, {start}, which --fresh deletes; name another")
-        self._start_from(start)
-
     def _start_from(self, other: Path) -> str:
-        """Fine-tuning: weights that are there, whose pieces must be ours, or are matched to ours. Says which."""
+        """Fine-tuning: fills the model with weights that are there. Their pieces must be ours, or are matched to ours.
+        Returns a line that says where they came from."""
+        if other.resolve() == self.run.path.resolve():
+            raise ConfigError(f"training.start_from is the run itself, {other}; name another run or model folder")
         name, weights = starting_weights(other)
         check_meaning(self.model, other, name)
         if self.training.match_pieces:
