@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from tests.runtime.models import Norm, tiny_shape
-from turia.config import Conventions
-from turia.export.graph import save_graphs
-from turia.export.stored import read_tensors
+from tests.runtime.models import tiny_shape
 from turia.export.tensors import (
     LARGEST,
     graph_tensors,
@@ -31,20 +24,6 @@ matrices = arrays(np.float32, array_shapes(min_dims=2, max_dims=2, max_side=9), 
 def test_random_weights_are_those_of_a_checkpoint() -> None:
     shape = tiny_shape()
     assert {name: values.shape for name, values in random_weights(shape).items()} == weight_shapes(shape)
-
-
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-@pytest.mark.parametrize("conventions", ["turia", "marian"])
-@pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize("norm", ["pre", "post"])
-def test_graphs_use_every_tensor(
-    norm: Norm, joint: bool, conventions: Conventions, precision: Precision, tmp_path: Path
-) -> None:
-    """A tensor that no graph refers to would be dead weight; one that is missing is a KeyError."""
-    shape = replace(tiny_shape(norm, joint), conventions=conventions)
-    tensors = graph_tensors(shape, random_weights(shape), precision)
-    save_graphs(shape, tensors, precision, tmp_path)
-    assert read_tensors(tmp_path).keys() == tensors.keys()
 
 
 def test_a_graph_has_the_positions_of_its_model_alone() -> None:
