@@ -1,32 +1,50 @@
-"""How many target tokens a second `small` is trained with, and how much quicker that is than a naive loop.
+"""How many target pieces a second `small` is trained with, and which share of a step Muon takes.
 
-The naive loop is what a first draft would be: attention by hand (scores and weights in full), padding projected to the
-vocabulary too, and Adam as a loop over tensors. Both train the same model on the same batches in this one run; the best
-of several rounds counts, because neighbours on a machine are noisy.
+Ways of training, on the same batches in this one run:
 
-    python benchmarks/training.py [--threads 2] [--batch-tokens 4000] [--rounds 5]
+- naive: what a first draft would be. Attention by hand (scores and weights in full), padding projected to the
+  vocabulary too, Adam as a loop over tensors.
+- adam: Turia's step with Adam.
+- muon: with Muon for the matrices of the layers.
+- muon, bfloat16: the same with `training.cpu_bfloat16`, where the CPU has instructions for it.
+
+The best of several rounds counts, because neighbours on a machine are noisy. Muon's work does not grow with the batch,
+so its share falls as batches grow.
+
+    python benchmarks/training.py [--threads 2] [--batch-tokens 4000] [--rounds 5] [--positions rotary]
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from unittest import mock
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from turia.config import ModelSettings
+from turia.config import ModelSettings, Training
 from turia.model.transformer import Transformer
 from turia.runtime.shape import shape_of
 from turia.text.symbols import PAD_ID
+from turia.training.distributed import Ranks
 from turia.training.loss import SummedLoss
+from turia.training.muon import Muon
+from turia.training.optimizer import Optimizer
+from turia.training.precision import half_type, multiplies_bfloat16
 
+CPU = torch.device("cpu")
 VOCABULARY, PADDED = 8000, 0.9
+ADAM = Training(learning_rate=1e-4, steps=1)
+MUON = replace(ADAM, optimizer="muon")
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
@@ -49,14 +67,37 @@ def attention_by_hand(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tens
     return F.dropout(scores.softmax(dim=-1), dropout_p) @ value
 
 
-def turia_step(model: Transformer) -> Callable[[Batch], None]:
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+class MuonClock:
+    """The time that Muon's steps take."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._begin = 0.0
+        register_optimizer_step_pre_hook(self._before)
+        register_optimizer_step_post_hook(self._after)
+
+    def _before(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._begin = time.perf_counter()
+
+    def _after(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        if isinstance(optimizer, Muon):
+            self.seconds += time.perf_counter() - self._begin
+
+
+def turia_step(model: Transformer, training: Training) -> Callable[[Batch], None]:
+    """One step as the training loop takes it."""
+    half = half_type(CPU, training.cpu_bfloat16)
+    optimizer = Optimizer(model, training, Ranks(0, 1, CPU), half or torch.float32)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
     loss = SummedLoss(model, smoothing=0.1)
 
     def step(batch: Batch) -> None:
-        optimizer.zero_grad(set_to_none=True)
-        (loss(*batch) / int((batch[2][:, 1:] != PAD_ID).sum())).backward()
-        optimizer.step()
+        optimizer.zero_grad()
+        with nullcontext() if half is None else torch.autocast("cpu", dtype=half):
+            total = loss(*batch)
+        (total / int((batch[2][:, 1:] != PAD_ID).sum())).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step(scaler)
 
     return step
 
@@ -88,21 +129,35 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--batch-tokens", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--positions", choices=["sinusoidal", "rotary"], default="sinusoidal")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    shape = shape_of(ModelSettings(preset="small"), VOCABULARY, VOCABULARY, True)
+    settings = ModelSettings(preset="small", positions=options.positions)
+    shape = shape_of(settings, VOCABULARY, VOCABULARY, True)
     batches = make_batches(options.batch_tokens)
     labels = sum(int((batch[2][:, 1:] != PAD_ID).sum()) for batch in batches)
-    steps = {"turia": turia_step(Transformer(shape)), "naive": naive_step(Transformer(shape))}
-    best = dict.fromkeys(steps, float("inf"))
+    steps = {"naive": naive_step(Transformer(shape))}
+    ways = {"adam": ADAM, "muon": MUON}
+    if multiplies_bfloat16():
+        ways["muon, bfloat16"] = replace(MUON, cpu_bfloat16=True)
+    steps |= {name: turia_step(Transformer(shape), training) for name, training in ways.items()}
+    clock = MuonClock()
+    best: dict[str, tuple[float, float]] = {}
     for _ in range(options.rounds):
         for name, step in steps.items():
-            best[name] = min(best[name], seconds(step, batches))
-    print(f"{platform.machine()}, {options.threads} threads, torch {torch.__version__}, best of {options.rounds}")
-    for name, spent in best.items():
-        print(f"{name:6} {labels / spent:8.0f} target tokens/s")
-    print(f"ratio  {best['naive'] / best['turia']:8.2f}")
+            clock.seconds = 0.0
+            spent = seconds(step, batches)
+            best[name] = min(best.get(name, (math.inf, 0.0)), (spent, clock.seconds))
+    print(
+        f"{platform.machine()}, {options.threads} threads, torch {torch.__version__}, {options.positions} positions, "
+        f"batches of {options.batch_tokens}, best of {options.rounds}"
+    )
+    for name, (spent, muon) in best.items():
+        share = f", Muon {muon / spent:.0%} of a step" if muon else ""
+        print(f"{name:15} {labels / spent:6.0f} target pieces/s, {best['naive'][0] / spent:.2f} x naive{share}")
+    if "muon, bfloat16" not in best:
+        print("this CPU has no instructions for bfloat16")
 
 
 if __name__ == "__main__":

@@ -23,19 +23,12 @@ ELSEWHERE = {
     "turia.engine.model": "the properties of a model; engine/test_state.py",
     "turia.engine.window": "engine/test_stream.py and engine/test_state.py",
     "turia.engine.writer": "engine/test_search.py and engine/test_stream.py",
-    # What only a back-translation shows.
-    "turia.corpus.backtranslated": "training/test_backtranslate.py",
-    "turia.training.text_translator": "training/test_backtranslate.py",
     # What only a whole model shows.
-    "turia.export.graph": "runtime/test_session.py: graphs compute what torch computes",
-    "turia.model.layers": "model/test_transformer.py",
     "turia.model.naive": "three lines; experiments/test_bench.py",
     # What only a whole run shows.
     "turia.training.loop": "training/test_resume.py, test_stopping.py, test_elastic.py and test_tiny.py",
-    "turia.training.optimizer": "training/test_muon.py and test_resume.py",
     # What needs a cluster.
     "turia.corpus.on_ray": "test_many_machines.py",
-    # What only a whole server shows.
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from torch import Tensor
 from tests.model.windows import lay_out_pair, pairs, sentence
 from turia.config import Anchor, Encoder, ModelSettings, Positions, Recipe, Training
 from turia.errors import ConfigError
-from turia.model.layers import rotate, rotations
 from turia.model.transformer import Transformer
 from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.shape import shape_of
@@ -176,21 +174,6 @@ def test_rotary_positions_show_the_order_of_words() -> None:
     # Without positions the words that changed places would be what they were there, and all others as before.
     assert (before[1] - after[2]).abs().max() > 1e-3
     assert (before[3] - after[3]).abs().max() > 1e-3
-
-
-def test_a_rotation_turns_the_halves_of_a_head_by_the_position() -> None:
-    table = rotations(200, 8)
-    x = torch.randn(1, 1, 200, 8, generator=torch.Generator().manual_seed(1))
-    turned = rotate(x, table)[0, 0].double()
-    for position in (0, 1, 7, 199):
-        for pair in range(4):
-            angle = position * 1000 ** (-2 * pair / 8)
-            left, right = x[0, 0, position, [pair, pair + 4]].double()
-            expected = [
-                left * math.cos(angle) - right * math.sin(angle),
-                right * math.cos(angle) + left * math.sin(angle),
-            ]
-            torch.testing.assert_close(turned[position, [pair, pair + 4]], torch.stack(expected), atol=1e-5, rtol=0)
 
 
 def test_a_head_of_an_odd_size_cannot_be_turned() -> None:

@@ -158,7 +158,7 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
         ),
         (
             lambda data: data["shape"].update(positions="rotary", width=4, heads=4),
-            "shape.positions is 'rotary', but a head has 1 dimensions, an odd number",
+            "a head has 1 dimensions (shape.width / shape.heads), expected an even number",
         ),
         (lambda data: data.update(normalisation=9), "trained on text of normalisation 9, this Turia has 1"),
     ],

@@ -14,10 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.fakes import WORDS, subwords
-from tests.model.test_sentences import speaking
-from tests.runtime.models import config_of, weights_of
-from tests.training.test_resume import quick
+from tests.engine.fakes import WORDS
 from turia.cli import main
 from turia.config import Corpus, Data, Filters, ModelSettings, Recipe, SubwordSettings, Windows
 from turia.corpus.backtranslated import Dropped, read_backtranslation
@@ -25,25 +22,14 @@ from turia.corpus.monolingual import Text, read_texts
 from turia.corpus.prepare import digest, prepare
 from turia.corpus.shards import Shards
 from turia.errors import ConfigError, FormatError, InputError, ModelError
-from turia.export.folder import write_folder
 from turia.model.sentences import Draw
 from turia.runtime.card import card_corpora
 from turia.training import backtranslate as module
 from turia.training.backtranslate import BacktranslateProgress, Job, backtranslate
 from turia.training.loop import train
-from turia.training.text_translator import Line, TextTranslator, find_fault
+from turia.training.text_translator import Line
 
 GREEDY = Draw()
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Random weights that end their sentences now and then; it reads `xx` and writes `yy`."""
-    folder = tmp_path_factory.mktemp("model")
-    transformer = speaking("pbe", "rotary")
-    subwords().save(folder / "subwords.model")
-    write_folder(folder / "random", config_of(transformer.shape), weights_of(transformer), "card", folder)
-    return folder / "random"
 
 
 @pytest.fixture
@@ -204,49 +190,6 @@ def test_what_cannot_be_translated_is_said_and_leaves_nothing_behind(
         backtranslate(Job(model, talks, GREEDY), out, processes=1)
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "fault"),
-    [
-        ("a b c", "", "empty"),
-        ("a b c", "x y", None),
-        ("a", "x y z u v w", None),
-        ("a", "x y z u v w q", "ratio"),
-        ("a b c d e f g h", "x y z", "ratio"),
-        ("a b c d e f g", "x y z", None),
-        ("a b c d e f", "x so so so y z", None),
-        ("a b c d e f", "x so So so so y z", "loop"),
-        ("very very very very good", "sehr sehr sehr sehr gut", None),
-        ("a b c d e f g h", "x in der in der in der y", "loop"),
-        ("a b c d e f g h", "x in der in der y in der", None),
-        ("a b c d e f g h i j k l m", "p q r s t u p q r s t u p q r s t u", "loop"),
-    ],
-)
-def test_faults_of_translations(source: str, target: str, fault: str | None) -> None:
-    assert find_fault(source.split(), target.split()) == fault
-
-
-def test_a_model_reads_sentences_as_in_training(tmp_path: Path, model: Path) -> None:
-    translator = TextTranslator(model)
-    assert translator.languages == ("xx", "yy")
-    dropped: Counter[str] = Counter()
-    texts = [Text("a", "Leta, Miso? -- ! No (Laughter) kata"), Text("b", "-- (Music) ..."), Text("c", "Ka")]
-    lines = list(translator.lines(texts, dropped))
-    assert lines == [
-        Line("a", "Leta, Miso?", ["leta", "miso"], True, False),
-        Line("a", "No kata", ["no", "kata"], False, True),
-        Line("c", "Ka", ["ka"], True, True),
-    ]
-    assert dropped == {"no_words": 1}
-    window = translator._window(lines[0])
-    assert window.words.tolist() == [2]
-    long = [Line("a", "x", ["ka"] * words, True, True) for words in (101, 90, 5)]
-    found = translator.translate(long, GREEDY, 1, dropped)
-    assert found[0] == []
-    assert dropped["long"] == 1
-    fine = translator.translate(long[1:], GREEDY, 1, Counter())
-    assert found[1:] == fine
-
-
 RANK = """
 import os, sys
 from pathlib import Path
@@ -301,18 +244,6 @@ def test_a_real_model_by_any_number_of_processes_gives_the_same_bytes(
         assert rows(tmp_path / other) == rows(alone)
     assert main([*command, str(tmp_path / "more"), "--top", "5"]) == 2
     assert capsys.readouterr().err.endswith("error: --top is for --sample, which is not given\n")
-
-
-def test_a_run_folder_translates_as_well(tmp_path: Path) -> None:
-    recipe = quick(tmp_path, steps=1)
-    train(recipe, lambda _: None)
-    translator = TextTranslator(recipe.run)
-    assert translator.languages == (recipe.source_language, recipe.target_language)
-    dropped: Counter[str] = Counter()
-    lines = list(translator.lines([Text("a", "Guri bado. Keri")], dropped))
-    found = translator.translate(lines, GREEDY, 1, dropped)
-    # Untrained, it may never end: all that it fails at is counted.
-    assert len(found) == sum(map(bool, found)) + dropped.total() == 2
 
 
 def test_machine_translation_is_called_so_on_the_card(

@@ -410,7 +410,7 @@ def test_a_start_that_cannot_be_costs_no_checkpoint(tmp_path: Path) -> None:
 NEW_SINCE_0_1 = {
     "model": ["positions"],
     "subwords": ["split_digits"],
-    "training": ["optimizer", "muon_rate", "muon_momentum", "paths", "any_share", "skip_unlikely"],
+    "training": ["optimizer", "muon_rate", "muon_momentum", "paths", "any_share", "skip_unlikely", "cpu_bfloat16"],
 }
 
 

@@ -90,11 +90,27 @@ def test_pieces_may_be_taken_from_a_folder_that_has_moved(tmp_path: Path) -> Non
         run.begin(recipe, gamma=1.0)
 
 
+def test_a_run_without_a_checkpoint_takes_any_recipe(tmp_path: Path) -> None:
+    """Whoever corrects the model of a run that has not begun to learn has nothing to lose."""
+    recipe = unprepared_recipe(tmp_path)
+    recipe.data.folder.mkdir()
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    run.begin(recipe, gamma=1.0)
+    other = replace(recipe, model=replace(recipe.model, positions="rotary"))
+    run.begin(other, gamma=1.0)
+    assert run.recipe() == other
+    run.checkpoint(1).mkdir(parents=True)
+    with pytest.raises(ConfigError, match="trained with another model"):
+        run.begin(recipe, gamma=1.0)
+
+
 def test_a_recipe_that_is_refused_today_is_named(tmp_path: Path) -> None:
     recipe = unprepared_recipe(tmp_path)
     older = to_dict(recipe)
     older["training"]["steps"] = older["training"]["hours"] = 1
     (tmp_path / "recipe.json").write_text(json.dumps(older))
+    folder_with(tmp_path, 1)
     for read in (RunFolder(tmp_path).recipe, lambda: RunFolder(tmp_path).begin(recipe, gamma=1.0)):
         with pytest.raises(ConfigError, match=r"/recipe\.json: training\.steps and hours are both set"):
             read()

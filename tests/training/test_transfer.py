@@ -107,6 +107,7 @@ def test_weights_that_would_mean_something_else_are_refused(
         ConfigError, match=rf"{start} has model.{key} = {before}, the recipe has {value!r}; its weights"
     ):
         train(other, lambda _: None)
+    assert not (other.run / "recipe.json").exists(), "nothing has begun"
 
 
 def _turned(corpus: Corpus) -> Corpus:

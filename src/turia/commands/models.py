@@ -15,10 +15,10 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from turia.export.tensors import weight_shapes
 from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.translator import find_model, packaged_models
+from turia.runtime.weights import weight_shapes
 from turia.segmenter.classifier import windows_in
 
 

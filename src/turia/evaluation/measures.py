@@ -6,6 +6,8 @@ always the paper's, and another convention's figures stand under that convention
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from turia.evaluation import latency, quality
 from turia.evaluation.figures import CutStreams, Figure, Measure
 from turia.evaluation.options import Convention, Unit
@@ -55,28 +57,28 @@ def simuleval_latency(cut: CutStreams) -> list[Figure]:
 
 def streamlaal(cut: CutStreams) -> list[Figure]:
     """StreamLAAL."""
-    if Convention.STREAMLAAL not in cut.options.conventions():
-        return []
-    scores = [
-        score
-        for stream, lengths, references in zip(cut.streams, cut.lengths, cut.reference_lengths, strict=True)
-        for score in latency.stream_laal(stream.delays, stream.source_lengths, lengths, references)
-    ]
-    group = Convention.STREAMLAAL
-    return [Figure("StreamLAAL", latency.mean(scores), group, _unit(cut), group=group)]
+    return _over_streams(cut, Convention.STREAMLAAL, "StreamLAAL", latency.stream_laal)
 
 
 def longyaal(cut: CutStreams) -> list[Figure]:
     """LongYAAL."""
-    if Convention.LONGYAAL not in cut.options.conventions():
+    return _over_streams(cut, Convention.LONGYAAL, "LongYAAL", latency.stream_yaal)
+
+
+_Score = Callable[[Sequence[float], Sequence[float], Sequence[int], Sequence[int]], list[float]]
+"""Delays, source lengths, target lengths and reference lengths of a stream -> a score for each sentence."""
+
+
+def _over_streams(cut: CutStreams, convention: Convention, name: str, score: _Score) -> list[Figure]:
+    """The mean of a score over the sentences of all streams, if its convention is asked for."""
+    if convention not in cut.options.conventions():
         return []
     scores = [
-        score
+        value
         for stream, lengths, references in zip(cut.streams, cut.lengths, cut.reference_lengths, strict=True)
-        for score in latency.stream_yaal(stream.delays, stream.source_lengths, lengths, references)
+        for value in score(stream.delays, stream.source_lengths, lengths, references)
     ]
-    group = Convention.LONGYAAL
-    return [Figure("LongYAAL", latency.mean(scores), group, _unit(cut), group=group)]
+    return [Figure(name, latency.mean(scores), convention, _unit(cut), group=convention)]
 
 
 def latency_in_seconds(cut: CutStreams) -> list[Figure]:

@@ -18,8 +18,7 @@ from turia.evaluation import measures
 from turia.evaluation.figures import CutStreams, Figure
 from turia.evaluation.inputs import StreamLog
 from turia.evaluation.options import EvaluationOptions, Unit
-from turia.evaluation.resegment import NAME as RESEGMENTER
-from turia.evaluation.resegment import resegment
+from turia.evaluation.resegment import RESEGMENTER, resegment
 
 TRACED = {
     "model": "model",

@@ -39,7 +39,7 @@ from rapidfuzz.distance import Levenshtein
 
 from turia.errors import InputError
 
-NAME = "mwer.1"
+RESEGMENTER = "mwer.1"
 """For signatures; the number changes with the cuts."""
 
 HALF_WIDTH = 64

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turia.errors import InputError, ModelError, ResourceError
 from turia.export.graph import save_graphs
-from turia.export.tensors import Tensors, Weights, graph_tensors, weight_shapes
+from turia.export.tensors import Tensors, Weights, graph_tensors
 from turia.runtime.folder import (
     ATTRIBUTES_FILE,
     CARD_FILE,
@@ -26,6 +26,7 @@ from turia.runtime.folder import (
     write_config,
     write_sums,
 )
+from turia.runtime.weights import weight_shapes
 from turia.system.files import replacing
 
 

@@ -31,6 +31,7 @@ from onnx import TensorProto, helper, numpy_helper
 from turia.export.tensors import Tensors
 from turia.runtime.folder import STREAMS, WEIGHTS_FILE, graph_file
 from turia.runtime.shape import Precision, Shape
+from turia.runtime.weights import decoder_layers, encoder_layers
 
 OPSET = 17
 IR_VERSION = 9
@@ -57,8 +58,7 @@ def encoder_graph(
     """ids, positions [1, N] -> kept [2L, H, N, E] and memory [2 · decoder layers, H, N, E] of the new positions."""
     graph = _Graph(shape, stored, precision, streams, shape.encoder_layers)
     x = graph.embed("target_embedding" if shape.joint else "source_embedding")
-    for index in range(shape.encoder_layers):
-        layer = f"encoder_layers.{index}"
+    for index, layer in enumerate(encoder_layers(shape)):
         y = graph.before(x, f"{layer}.around_attention")
         x = graph.after(x, graph.self_attention(y, layer, index), f"{layer}.around_attention")
         x = graph.feed_forward(x, layer)
@@ -84,8 +84,7 @@ def decoder_graph(
         graph.take(f"memory_bias.{stream}", TensorProto.FLOAT, [1, 1, f"rows.{stream}", f"memory.{stream}"])
         graph.take_buffers("memory", 2 * shape.decoder_layers, stream)
     x = graph.embed("target_embedding")
-    for index in range(shape.decoder_layers):
-        layer = f"decoder_layers.{index}"
+    for index, layer in enumerate(decoder_layers(shape)):
         y = graph.before(x, f"{layer}.around_attention")
         x = graph.after(x, graph.self_attention(y, layer, index), f"{layer}.around_attention")
         if index == shape.decoder_layers - 1 and not looks:
@@ -124,7 +123,7 @@ class _Graph:
         self, shape: Shape, stored: Mapping[str, TensorProto], precision: Precision, streams: int, layers: int
     ) -> None:
         self.shape, self.stored, self.precision, self.streams, self.layers = shape, stored, precision, streams, layers
-        self.heads = (shape.heads, shape.width // shape.heads)
+        self.heads = (shape.heads, shape.head_size)
         self.nodes: list[onnx.NodeProto] = []
         self.initialisers: dict[str, TensorProto] = {}
         self.inputs: list[onnx.ValueInfoProto] = []

@@ -12,9 +12,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from turia.export.tensors import Floats, Tensors, embeddings, weight_shapes
+from turia.export.tensors import Tensors, graph_linears
 from turia.runtime.folder import Side, graph_file, load_folder
+from turia.runtime.positions import Floats
 from turia.runtime.shape import Shape
+from turia.runtime.weights import embeddings, is_norm, weight_shapes
 
 
 def read_weights(path: Path) -> dict[str, Floats]:
@@ -36,38 +38,17 @@ def read_tensors(path: Path) -> Tensors:
 
 def checkpoint_weights(shape: Shape, tensors: Tensors) -> dict[str, Floats]:
     """`tensors` of a model's graphs, unscaled, unfolded and parted."""
-    found: dict[str, Floats] = {}
-    if shape.marian:
-        found["logits_bias"] = tensors["logits_bias"]
+    shapes = weight_shapes(shape)
+    found = {name: tensors[name] for name in shapes if is_norm(name) or name == "logits_bias"}
     for name in embeddings(shape):
         found[f"{name}.weight"] = _unscaled(name, tensors, axis=1)
-    memory = _linear("memory", tensors)
-    keys_values = [np.split(part, shape.decoder_layers) for part in memory]
-    for name, size in weight_shapes(shape).items():
-        if name in found:
-            continue
-        if "norm." in name:
-            found[name] = tensors[name]
-            continue
-        linear, kind = name.rsplit(".", 1)
-        part = ("weight", "bias").index(kind)
-        owner, role = linear.rsplit(".", 1)
-        if owner.endswith("cross_attention") and role == "key_value":
-            layer = int(owner.split(".")[1])
-            found[name] = keys_values[part][layer]
-        elif role in ("query", "key_value"):
-            whole = _linear(owner, tensors)[part]
-            found[name] = whole[: size[0]] if role == "query" else whole[-size[0] :]
-        else:
-            found[name] = _linear(linear, tensors)[part]
-        if role == "query":
-            found[name] = found[name] * np.float32((shape.width // shape.heads) ** 0.5)
-    return {name: np.ascontiguousarray(found[name], dtype=np.float32) for name in weight_shapes(shape)}
-
-
-def _linear(name: str, tensors: Tensors) -> tuple[Floats, Floats]:
-    """A matrix [N, K] and its bias [N]."""
-    return _unscaled(name, tensors, axis=0).T, tensors[f"{name}.bias"]
+    for name, parts in graph_linears(shape).items():
+        matrix, bias = _unscaled(name, tensors, axis=0).T, tensors[f"{name}.bias"]
+        ends = np.cumsum([shapes[f"{part.linear}.bias"][0] for part in parts])[:-1]
+        for part, rows, values in zip(parts, np.split(matrix, ends), np.split(bias, ends), strict=True):
+            found[f"{part.linear}.weight"] = rows * np.float32(1 / part.factor)
+            found[f"{part.linear}.bias"] = values * np.float32(1 / part.factor)
+    return {name: np.ascontiguousarray(found[name], dtype=np.float32) for name in shapes}
 
 
 def _unscaled(name: str, tensors: Tensors, axis: int) -> Floats:

@@ -11,16 +11,16 @@ Letters: D width, F inner width, H heads, E = D / H, V vocabulary, K inputs, N o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from turia.runtime.shape import ROTARY_BASE, Precision, Shape
+from turia.runtime.positions import Floats, rotations, sinusoids
+from turia.runtime.shape import Precision, Shape
+from turia.runtime.weights import decoder_layers, embeddings, encoder_layers, is_norm, weight_shapes
 
-Floats = npt.NDArray[np.float32]
 Weights = Mapping[str, Floats]
 """By the names and in the shapes of a checkpoint: matrices [N, K]."""
 Tensors = dict[str, npt.NDArray[Any]]
@@ -36,18 +36,17 @@ def graph_tensors(shape: Shape, weights: Weights, precision: Precision) -> Tenso
         tensors["logits_bias"] = weights["logits_bias"]
     for name in embeddings(shape):
         tensors |= _stored(name, weights[f"{name}.weight"], 1, precision)
-    for name, (matrix, bias) in _linears(shape, weights).items():
+    for name, parts in graph_linears(shape).items():
+        matrix, bias = (
+            np.concatenate([weights[f"{part.linear}.{kind}"] * np.float32(part.factor) for part in parts])
+            for kind in ("weight", "bias")
+        )
         tensors |= _stored(name, np.ascontiguousarray(matrix.T), 0, precision)
         tensors[f"{name}.bias"] = bias
     for name, values in weights.items():
-        if "norm." in name:
+        if is_norm(name):
             tensors[name] = values
     return tensors
-
-
-def embeddings(shape: Shape) -> tuple[str, ...]:
-    """The embeddings of a model; a joint one is the target's."""
-    return ("target_embedding",) if shape.joint else ("target_embedding", "source_embedding")
 
 
 def quantise(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -56,26 +55,9 @@ def quantise(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
     return np.round(matrix / scale).astype(np.int8), scale.astype(np.float32).squeeze(axis)
 
 
-def sinusoids(positions: int, width: int, marian: bool = False) -> Floats:
-    """[positions, D] sinusoidal position embeddings, as in model/layers.py."""
-    half = width // 2
-    rates = np.exp(np.arange(half) * (-math.log(10_000) / (half if marian else half - 1)))
-    angles = np.arange(positions)[:, None] * rates[None]
-    table: Floats = np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
-    return table
-
-
-def rotations(positions: int, size: int) -> tuple[Floats, Floats]:
-    """Cosines and sines of rotary positions, each [positions, E / 2], as in model/layers.py: the other half of E is the
-    same."""
-    rates = ROTARY_BASE ** (-np.arange(0, size, 2) / size)
-    angles = np.arange(positions)[:, None] * rates[None]
-    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-
-
 def _positions(shape: Shape) -> Tensors:
     if shape.positions == "rotary":
-        cosines, sines = rotations(shape.max_positions, shape.width // shape.heads)
+        cosines, sines = rotations(shape.max_positions, shape.head_size)
         return {"rotary.cosines": cosines, "rotary.sines": sines}
     return {"sinusoids": sinusoids(shape.max_positions, shape.width, shape.marian)}
 
@@ -85,65 +67,34 @@ def random_weights(shape: Shape, seed: int = 1) -> dict[str, Floats]:
     random = np.random.default_rng(seed)
 
     def weight(name: str, size: tuple[int, ...]) -> Floats:
-        if "norm." in name:
+        if is_norm(name):
             return np.full(size, float(name.endswith("weight")), dtype=np.float32)
         return random.standard_normal(size, dtype=np.float32) * np.float32(size[-1] ** -0.5)
 
     return {name: weight(name, size) for name, size in weight_shapes(shape).items()}
 
 
-def weight_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of a checkpoint's weights."""
-    width, inner = shape.width, shape.feed_forward
-    shapes: dict[str, tuple[int, ...]] = {"target_embedding.weight": (shape.target_vocabulary, width)}
-    if not shape.joint:
-        shapes["source_embedding.weight"] = (shape.source_vocabulary, width)
-    if shape.marian:
-        shapes["logits_bias"] = (shape.target_vocabulary,)
-    linears = {
-        "query": (width, width),
-        "key_value": (2 * width, width),
-        "output": (width, width),
-        "expand": (inner, width),
-        "contract": (width, inner),
-    }
-    attention = ("query", "key_value", "output")
-    parts = {
-        "encoder": {"attention": attention, "feed_forward": ("expand", "contract")},
-        "decoder": {"attention": attention, "cross_attention": attention, "feed_forward": ("expand", "contract")},
-    }
-    for side, layers in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers)):
-        norms = [f"{side}_layers.{layer}.around_{part}.norm" for layer in range(layers) for part in parts[side]]
-        for name in [*norms, f"{side}_norm"] if shape.pre_norm else norms:
-            shapes |= {f"{name}.weight": (width,), f"{name}.bias": (width,)}
-        for layer in range(layers):
-            for part, names in parts[side].items():
-                for linear in names:
-                    name = f"{side}_layers.{layer}.{part}.{linear}"
-                    shapes |= {f"{name}.weight": linears[linear], f"{name}.bias": linears[linear][:1]}
-    return shapes
+class Part(NamedTuple):
+    """A matrix of a checkpoint within a matrix of the graphs."""
+
+    linear: str
+    factor: float = 1.0
+    """What its matrix and its bias are multiplied by."""
 
 
-def _linears(shape: Shape, weights: Weights) -> dict[str, tuple[Floats, Floats]]:
-    """The matrices [N, K] and biases [N] that a graph multiplies with, fused and folded."""
-
-    def linear(name: str, factor: float = 1.0) -> tuple[Floats, Floats]:
-        return weights[f"{name}.weight"] * np.float32(factor), weights[f"{name}.bias"] * np.float32(factor)
-
-    def stacked(*parts: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        return np.concatenate([matrix for matrix, _ in parts]), np.concatenate([bias for _, bias in parts])
-
-    temper = (shape.width // shape.heads) ** -0.5
-    decoder = [f"decoder_layers.{layer}" for layer in range(shape.decoder_layers)]
-    found = {"memory": stacked(*(linear(f"{layer}.cross_attention.key_value") for layer in decoder))}
-    for layer in [*(f"encoder_layers.{layer}" for layer in range(shape.encoder_layers)), *decoder]:
+def graph_linears(shape: Shape) -> dict[str, list[Part]]:
+    """The matrices that graphs multiply with: each a stack of a checkpoint's, one above the other."""
+    temper = shape.head_size**-0.5
+    decoder = decoder_layers(shape)
+    found = {"memory": [Part(f"{layer}.cross_attention.key_value") for layer in decoder]}
+    for layer in [*encoder_layers(shape), *decoder]:
         attention = f"{layer}.attention"
-        found[attention] = stacked(linear(f"{attention}.query", temper), linear(f"{attention}.key_value"))
+        found[attention] = [Part(f"{attention}.query", temper), Part(f"{attention}.key_value")]
         for name in (f"{attention}.output", f"{layer}.feed_forward.expand", f"{layer}.feed_forward.contract"):
-            found[name] = linear(name)
+            found[name] = [Part(name)]
     for layer in decoder:
-        found[f"{layer}.cross_attention"] = linear(f"{layer}.cross_attention.query", temper)
-        found[f"{layer}.cross_attention.output"] = linear(f"{layer}.cross_attention.output")
+        found[f"{layer}.cross_attention"] = [Part(f"{layer}.cross_attention.query", temper)]
+        found[f"{layer}.cross_attention.output"] = [Part(f"{layer}.cross_attention.output")]
     return found
 
 

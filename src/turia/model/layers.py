@@ -6,14 +6,15 @@ A bias is [B, 1, R, C], 0 where a row may look and -inf where it may not.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from turia.runtime.shape import ROTARY_BASE
+from turia.runtime import positions
+from turia.runtime.shape import Shape
+from turia.runtime.weights import Size, attention_sizes, feed_forward_sizes
 
 
 class KeysValues(NamedTuple):
@@ -23,18 +24,6 @@ class KeysValues(NamedTuple):
     values: Tensor
 
 
-def sinusoids(positions: int, width: int, marian: bool = False) -> Tensor:
-    """[positions, width] sinusoidal position embeddings, sines first, then cosines (as fairseq lays them out).
-
-    The slowest rate is 1 / 10,000; Marian's sines and cosines stop just before it.
-    """
-    half = width // 2
-    steps = half if marian else half - 1
-    rates = torch.exp(torch.arange(half, dtype=torch.float64) * (-math.log(10_000) / steps))
-    angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates[None]
-    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
-
-
 class Rotation(NamedTuple):
     """Rotary positions of R rows (Su et al. 2021): cosines and sines of their angles, each [R, E], halves alike."""
 
@@ -42,11 +31,13 @@ class Rotation(NamedTuple):
     sines: Tensor
 
 
-def rotations(positions: int, size: int) -> Rotation:
-    """The rotation of each position, for heads of `size` numbers: dimension i and i + size / 2 turn together."""
-    rates = ROTARY_BASE ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
-    angles = torch.arange(positions, dtype=torch.float64)[:, None] * torch.cat([rates, rates])[None]
-    return Rotation(angles.cos().float(), angles.sin().float())
+def position_table(shape: Shape) -> Tensor:
+    """[max_positions, D] what is added to embeddings; or, of rotary positions, cosines and sines [2, max_positions, E]
+    of their rotations."""
+    if shape.positions == "sinusoidal":
+        return torch.from_numpy(positions.sinusoids(shape.max_positions, shape.width, shape.marian))
+    halves = [torch.from_numpy(table) for table in positions.rotations(shape.max_positions, shape.head_size)]
+    return torch.stack([torch.cat([half, half], dim=1) for half in halves])
 
 
 def rotate(x: Tensor, rotation: Rotation | None) -> Tensor:
@@ -75,15 +66,20 @@ def attend(queries: Tensor, memory: KeysValues, bias: Tensor, dropout: float) ->
         )
 
 
+def linear(size: Size) -> nn.Linear:
+    return nn.Linear(size.inputs, size.outputs)
+
+
 class Attention(nn.Module):
     """Multi-head attention over given keys and values."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.heads, self.dropout = heads, dropout
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(width, 2 * width)
-        self.output = nn.Linear(width, width)
+        self.heads, self.dropout = shape.heads, dropout
+        sizes = attention_sizes(shape)
+        self.query = linear(sizes.query)
+        self.key_value = linear(sizes.key_value)
+        self.output = linear(sizes.output)
 
     def keys_values(self, x: Tensor, rotation: Rotation | None = None) -> KeysValues:
         """[B, C, D] -> keys and values, each [B, H, C, E]. Keys are kept as rotated: their place never changes."""
@@ -103,11 +99,12 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, dropout: float, swish: bool) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.activation = F.silu if swish else F.relu
-        self.expand = nn.Linear(width, inner)
-        self.contract = nn.Linear(inner, width)
+        self.activation = F.silu if shape.marian else F.relu
+        sizes = feed_forward_sizes(shape)
+        self.expand = linear(sizes.expand)
+        self.contract = linear(sizes.contract)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -118,11 +115,11 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """Norm and dropout around a part: pre-norm x + f(norm(x)), or the paper's post-norm norm(x + f(x))."""
 
-    def __init__(self, width: int, dropout: float, pre_norm: bool) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = nn.LayerNorm(shape.width)
         self.dropout = nn.Dropout(dropout)
-        self.pre_norm = pre_norm
+        self.pre_norm = shape.pre_norm
 
     def before(self, x: Tensor) -> Tensor:
         normed: Tensor = self.norm(x) if self.pre_norm else x
@@ -142,12 +139,12 @@ def extend(past: KeysValues | None, new: KeysValues) -> KeysValues:
 
 
 class EncoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool, swish: bool) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.attention = Attention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout, swish)
-        self.around_attention = Residual(width, dropout, pre_norm)
-        self.around_feed_forward = Residual(width, dropout, pre_norm)
+        self.attention = Attention(shape, dropout)
+        self.feed_forward = FeedForward(shape, dropout)
+        self.around_attention = Residual(shape, dropout)
+        self.around_feed_forward = Residual(shape, dropout)
 
     def forward(
         self, x: Tensor, bias: Tensor, rotation: Rotation | None, past: KeysValues | None
@@ -161,14 +158,14 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, inner: int, heads: int, dropout: float, pre_norm: bool, swish: bool) -> None:
+    def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.attention = Attention(width, heads, dropout)
-        self.cross_attention = Attention(width, heads, dropout)
-        self.feed_forward = FeedForward(width, inner, dropout, swish)
-        self.around_attention = Residual(width, dropout, pre_norm)
-        self.around_cross_attention = Residual(width, dropout, pre_norm)
-        self.around_feed_forward = Residual(width, dropout, pre_norm)
+        self.attention = Attention(shape, dropout)
+        self.cross_attention = Attention(shape, dropout)
+        self.feed_forward = FeedForward(shape, dropout)
+        self.around_attention = Residual(shape, dropout)
+        self.around_cross_attention = Residual(shape, dropout)
+        self.around_feed_forward = Residual(shape, dropout)
 
     def forward(
         self,

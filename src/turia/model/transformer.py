@@ -21,8 +21,7 @@ from turia.model.layers import (
     KeysValues,
     Rotation,
     bias_from_limits,
-    rotations,
-    sinusoids,
+    position_table,
 )
 from turia.runtime.shape import Shape
 from turia.text.symbols import PAD_ID
@@ -46,23 +45,17 @@ class Transformer(nn.Module):
         super().__init__()
         self.shape = shape
         width = shape.width
-        layer = (width, shape.feed_forward, shape.heads, dropout, shape.pre_norm, shape.marian)
         self.target_embedding = nn.Embedding(shape.target_vocabulary, width, padding_idx=PAD_ID)
         if not shape.joint:
             self.source_embedding = nn.Embedding(shape.source_vocabulary, width, padding_idx=PAD_ID)
-        self.encoder_layers = nn.ModuleList(EncoderLayer(*layer) for _ in range(shape.encoder_layers))
-        self.decoder_layers = nn.ModuleList(DecoderLayer(*layer) for _ in range(shape.decoder_layers))
+        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, dropout) for _ in range(shape.encoder_layers))
+        self.decoder_layers = nn.ModuleList(DecoderLayer(shape, dropout) for _ in range(shape.decoder_layers))
         final = nn.LayerNorm if shape.pre_norm else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
         self.dropout = nn.Dropout(dropout)
         self.logits_bias = nn.Parameter(torch.zeros(shape.target_vocabulary)) if shape.marian else None
         self.positions: Tensor
-        """[max_positions, D] what is added to embeddings, or [2, max_positions, E] cosines and sines of rotations."""
-        if shape.positions == "rotary":
-            table = torch.stack(rotations(shape.max_positions, width // shape.heads))
-        else:
-            table = sinusoids(shape.max_positions, width, shape.marian)
-        self.register_buffer("positions", table, persistent=False)
+        self.register_buffer("positions", position_table(shape), persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from turia import __version__
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
-from turia.runtime.shape import Precision, Shape
+from turia.runtime.shape import Precision, Shape, check_width
 from turia.schema import from_dict, to_dict
 from turia.system.files import read_json
 from turia.text.normalise import NORMALISATION
@@ -86,18 +86,13 @@ class ModelConfig:
         for name, value in vars(self.shape).items():
             if isinstance(value, int) and not isinstance(value, bool) and value < 1:
                 raise ConfigError(f"shape.{name} is {value}, expected 1 or more")
-        width, heads = self.shape.width, self.shape.heads
-        if width % heads or width % 2 or width < 4:
-            raise ConfigError(
-                f"shape.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
-            )
-        if self.shape.positions == "rotary" and (width // heads) % 2:
-            raise ConfigError(f"shape.positions is 'rotary', but a head has {width // heads} dimensions, an odd number")
+        check_width("shape", self.shape.width, self.shape.heads, self.shape.positions)
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
         layers = self.shape.decoder_layers
         if not -layers <= self.attention_layer < layers:
             raise ConfigError(f"attention_layer is {self.attention_layer}, but the decoder has {layers} layers")
+        heads = self.shape.heads
         if self.attention_head is not None and not 0 <= self.attention_head < heads:
             raise ConfigError(f"attention_head is {self.attention_head}, but a layer has {heads} heads")
         if not 1 <= self.beam <= MOST_HYPOTHESES:

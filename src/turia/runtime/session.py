@@ -27,6 +27,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
+from turia.runtime.shape import Shape
 from turia.text.layout import Ints
 
 Floats = npt.NDArray[np.float32]
@@ -128,8 +129,8 @@ class Runtime:
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
         self._looker = _Graphs(folder.path, "look", threads, providers)
         self.can_look = folder.can_look
-        self._begin_encoding = _nothing(shape.encoder_layers, shape.heads, shape.width)
-        self._begin_decoding = _nothing(shape.decoder_layers, shape.heads, shape.width)
+        self._begin_encoding = _nothing(shape, shape.encoder_layers)
+        self._begin_decoding = _nothing(shape, shape.decoder_layers)
         self._check(folder)
 
     def warm_up(self, streams: int) -> None:
@@ -287,10 +288,10 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _nothing(layers: int, heads: int, width: int) -> Columns:
+def _nothing(shape: Shape, layers: int) -> Columns:
     """The columns of a window that has not begun: a free one, as not every release can multiply with none."""
     # It counts as filled, so that it is never written to.
-    return Columns(np.zeros((2 * layers, heads, 1, width // heads), dtype=np.float32), filled=1)
+    return Columns(np.zeros((2 * layers, shape.heads, 1, shape.head_size), dtype=np.float32), filled=1)
 
 
 def _groups(requests: Sequence[T]) -> Iterator[Sequence[T]]:

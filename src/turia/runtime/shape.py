@@ -10,8 +10,6 @@ from turia.errors import ConfigError
 
 Precision = Literal["float32", "int8"]
 """Of a model's matrices."""
-ROTARY_BASE = 1_000
-"""Of the slowest rotation of rotary positions; the usual 10,000 is for texts longer than our windows."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,10 @@ class Shape:
     positions: Positions = "sinusoidal"
 
     @property
+    def head_size(self) -> int:
+        return self.width // self.heads
+
+    @property
     def marian(self) -> bool:
         return self.conventions == "marian"
 
@@ -48,19 +50,24 @@ PRESETS: dict[str, tuple[int, int, int, int, int]] = {
 }
 
 
+def check_width(table: str, width: int, heads: int, positions: Positions) -> None:
+    """Refuses a width that the heads cannot share. `table` is where its keys are."""
+    if width % heads or width % 2 or width < 4:
+        raise ConfigError(
+            f"{table}.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
+        )
+    if positions == "rotary" and (width // heads) % 2:
+        raise ConfigError(
+            f"{table}.positions is 'rotary', which turns halves of a head against each other, but a head has "
+            f"{width // heads} dimensions ({table}.width / {table}.heads), expected an even number"
+        )
+
+
 def shape_of(model: ModelSettings, source_vocabulary: int, target_vocabulary: int, joint: bool) -> Shape:
     """The preset's sizes, with what the recipe sets in their place."""
     width, feed_forward, heads, encoder_layers, decoder_layers = PRESETS[model.preset]
     width, heads = model.width or width, model.heads or heads
-    if width % heads or width % 2 or width < 4:
-        raise ConfigError(
-            f"model.width is {width}, expected an even number of 4 or more that the {heads} heads can share"
-        )
-    if model.positions == "rotary" and (width // heads) % 2:
-        raise ConfigError(
-            f"model.positions is 'rotary', which turns halves of a head against each other, but a head has "
-            f"{width // heads} dimensions (model.width / model.heads), expected an even number"
-        )
+    check_width("model", width, heads, model.positions)
     return Shape(
         width=width,
         feed_forward=model.feed_forward or feed_forward,

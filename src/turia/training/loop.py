@@ -38,6 +38,7 @@ from turia.training.distributed import Ranks, ranks
 from turia.training.loss import SummedLoss
 from turia.training.optimizer import OPTIMIZER, Optimizer, check_optimizer
 from turia.training.paths import MaskSettings, batch_limits, longest_source, random_limits, sample_k
+from turia.training.precision import half_type
 from turia.training.run import RunFolder, TrainingProgress
 from turia.training.shifts import draw_shifts
 from turia.training.transfer import check_meaning, starting_weights, take_over
@@ -87,21 +88,23 @@ class Trainer:
         source, target = self.subwords
         shape = shape_of(recipe.model, len(source), len(target), recipe.subwords.joint)
         self.model = Transformer(shape, self.training.dropout).to(peers.device)
-        if fresh:
-            self._check_start()
-        elif self.run.steps():
-            check_optimizer(self.training, self.run.newest())  # before anything of the run is written anew
+        # What is wrong with the weights to begin with is said before anything of the run is written or deleted.
+        self._started = ""
+        if self.run.steps() and not fresh:
+            check_optimizer(self.training, self.run.newest())
+        elif self.training.start_from is not None:
+            self._started = self._start_from(self.training.start_from)
         if peers.leads:
             if fresh:
                 self.run.remove()
             self.run.begin(recipe, self.train.meta.gamma)
         peers.wait()
-        half = self._half_type()
-        if self.training.cpu_bfloat16 and peers.device.type == "cpu" and half is None:
-            report("training.cpu_bfloat16: this CPU does not multiply bfloat16 itself; trains in float32")
-        products = half if half is torch.bfloat16 and peers.device.type == "cpu" else torch.float32
-        self.optimizer = Optimizer(self.model, self.training, peers, products)
-        self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half_type() is torch.float16)
+        self._half = half_type(peers.device, self.training.cpu_bfloat16)
+        if self.training.cpu_bfloat16 and peers.device.type == "cpu" and self._half is None:
+            report("training.cpu_bfloat16: this CPU has no instructions for bfloat16, so it trains in float32")
+        on_cpu = self._half if peers.device.type == "cpu" else None
+        self.optimizer = Optimizer(self.model, self.training, peers, on_cpu or torch.float32)
+        self.scaler = torch.amp.GradScaler(peers.device.type, enabled=self._half is torch.float16)
         self.progress = TrainingProgress()
         self._rate_share = 0.0
         self._restore()
@@ -256,12 +259,12 @@ class Trainer:
         return folder
 
     def _restore(self) -> None:
-        """From the newest checkpoint; without one, from what the recipe names to start from, if anything."""
+        """From the newest checkpoint, if there is one."""
         if not self.run.steps():
             if self.peers.leads:
                 self.run.rewind_log(0)
-            if self.training.start_from is not None:
-                self.report(self._start_from(self.training.start_from))
+            if self._started:
+                self.report(self._started)
             return
         folder = self.run.newest()
         load_weights(self.model, folder)
@@ -280,17 +283,11 @@ class Trainer:
             progress.best = None
         self.report(f"resumes at step {self.progress.step} ({self.share_done():.0%} done) from {folder}")
 
-    def _check_start(self) -> None:
-        """Takes the weights that a fresh run starts from on trial, before the ones that are here are deleted."""
-        start = self.training.start_from
-        if start is None:
-            return
-        if start.resolve() == self.run.path.resolve():
-            raise ConfigError(f"training.start_from is the run itself, {start}, which --fresh deletes; name another")
-        self._start_from(start)
-
     def _start_from(self, other: Path) -> str:
-        """Fine-tuning: weights that are there, whose pieces must be ours, or are matched to ours. Says which."""
+        """Fine-tuning: fills the model with weights that are there. Their pieces must be ours, or are matched to ours.
+        Returns a line that says where they came from."""
+        if other.resolve() == self.run.path.resolve():
+            raise ConfigError(f"training.start_from is the run itself, {other}; name another run or model folder")
         name, weights = starting_weights(other)
         check_meaning(self.model, other, name)
         if self.training.match_pieces:
@@ -381,27 +378,14 @@ class Trainer:
 
     # --- precision and peers -----------------------------------------------------------------------------------
 
-    def _half_type(self) -> torch.dtype | None:
-        """bfloat16 where a GPU has it itself, else float16. On a CPU, bfloat16 if asked for and if the CPU has it:
-        on others it may not even run."""
-        if self.peers.device.type != "cuda":
-            return torch.bfloat16 if self.training.cpu_bfloat16 and multiplies_bfloat16() else None
-        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16
-
     def _mixed_precision(self) -> AbstractContextManager[object]:
-        half = self._half_type()
-        return nullcontext() if half is None else torch.autocast(self.peers.device.type, dtype=half)
+        return nullcontext() if self._half is None else torch.autocast(self.peers.device.type, dtype=self._half)
 
     def _only_last_syncs(self, last: bool) -> AbstractContextManager[object]:
         if last or not isinstance(self.loss, DistributedDataParallel):
             return nullcontext()
         context: AbstractContextManager[object] = self.loss.no_sync()
         return context
-
-
-def multiplies_bfloat16() -> bool:
-    """Whether this CPU has instructions of its own for products of bfloat16 numbers."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:

@@ -26,7 +26,7 @@ _TINY = 1e-7
 def orthogonalise(matrices: Tensor, precision: torch.dtype = torch.float32) -> Tensor:
     """[M, N, K]: each matrix with its singular values moved to about 1 (0.7 to 1.2), by Newton-Schulz.
 
-    torch's own always goes through bfloat16, which a CPU may not even run.
+    The products are computed in `precision`. torch's own Muon always takes bfloat16, which few CPUs can multiply.
     """
     a, b, c = _COEFFICIENTS
     wide = matrices.shape[1] <= matrices.shape[2]

@@ -78,10 +78,10 @@ class RunFolder:
         """Notes what is trained; a run that is already there must have been trained with a recipe that fits."""
         before = self._learned_before(recipe)
         known = self.path / "recipe.json"
-        if known.exists():
-            self._check_same_model(self.recipe(), recipe)
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
         if self.steps():
+            if known.exists():
+                self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
         write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(), "learned_before": before}
