@@ -104,7 +104,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Translators]
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
     found: list[Translators] = []
-    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: found.append(translators))
+    monkeypatch.setattr("turia.server.serve.serve", lambda translators, *_: found.append(translators))
     return found
 
 
