@@ -120,7 +120,9 @@ def doctor(
         list[str] | None, typer.Option(help="A model's name or folder; may be repeated. By default all installed.")
     ] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the sessions.")] = None,
-    store: Annotated[str | None, typer.Option(metavar="URL", help="The Redis of `turia serve --store`.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", envvar="TURIA_STORE", help="The Redis of `turia serve --store`.")
+    ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:

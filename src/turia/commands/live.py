@@ -114,7 +114,10 @@ def serve(
         int | None, typer.Option(min=1, help="Streams at once; more are refused. By default measured.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep sessions in this Redis, which several servers can share.")
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="TURIA_STORE", help="Keep sessions in this Redis, which several servers can share."
+        ),
     ] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or start one here.")
