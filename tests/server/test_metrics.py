@@ -52,6 +52,13 @@ def test_a_refusal_is_counted_each_time_and_logged_sparingly(caplog: pytest.LogC
     assert told == [("WARNING", "capacity")] * LINES_PER_MINUTE + [("INFO", "key")]
 
 
+def test_every_reason_is_there_before_it_comes_up() -> None:
+    """Prometheus sees no increase in a series that begins with 1."""
+    page = Metrics().text().decode()
+    for code in ("capacity", "store", "ticket"):
+        assert f'turia_refusals_total{{code="{code}"}} 0.0' in page
+
+
 def test_refusals_are_counted_where_they_are_logged() -> None:
     server = Path(turia.server.__file__).parent
     for path in server.rglob("*.py"):
