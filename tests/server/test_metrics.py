@@ -67,9 +67,9 @@ def test_refusals_are_counted_where_they_are_logged() -> None:
 
 def test_no_text_is_on_the_page() -> None:
     metrics = Metrics()
-    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("secret", 0, 1, 0, "policy")])
+    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("hidden", 0, 1, 0, "policy")])
     assert b"geheim" not in metrics.text()
-    assert b"secret" not in metrics.text()
+    assert b"hidden" not in metrics.text()
 
 
 def test_servers_add_up_what_they_counted() -> None:
