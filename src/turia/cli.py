@@ -40,6 +40,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     scores.sweep,
     installed.bench,
     installed.models,
+    installed.doctor,
 )
 SEGMENTER_COMMANDS: tuple[Callable[..., None], ...] = (segmenter.train, segmenter.apply)
 

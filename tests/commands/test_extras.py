@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import sys
 import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from turia.commands import extras
-from turia.commands.extras import EXTRAS, has, missing_extra, needs
+from turia.commands.extras import EXTRAS, has, install_command, missing_extra, needs
 from turia.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +38,7 @@ def test_the_docs_name_every_extra() -> None:
 
 
 def test_without_an_extra_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = {"onnx", "torch", "redis"}
+    installed = {"onnx", "torch", "redis", "pip"}
     monkeypatch.setattr(extras, "find_spec", lambda package: package if package in installed else None)
     assert has("redis")
     needs("redis")
@@ -43,7 +47,7 @@ def test_without_an_extra_the_command_to_install_it_is_named(monkeypatch: pytest
         needs("train", "`turia bench` without a MODEL")
     assert (
         str(refused.value) == "`turia bench` without a MODEL needs the train extra of Turia; "
-        "install it: pip install 'turia[train]'"
+        f"install it: {install_command('train')}"
     )
 
 
@@ -53,10 +57,61 @@ def test_without_an_extra_the_command_to_install_it_is_named(monkeypatch: pytest
 )
 def test_an_import_that_failed_is_explained_if_it_is_of_an_extra(module: str, extra: str | None) -> None:
     said = missing_extra(ModuleNotFoundError(f"No module named {module!r}", name=module))
-    advice = f"this needs the {extra} extra of Turia; install it: pip install 'turia[{extra}]'"
+    advice = f"this needs the {extra} extra of Turia; install it: {install_command(extra or '')}"
     assert said == (None if extra is None else advice)
 
 
 def test_other_errors_are_not_explained() -> None:
     assert missing_extra(ModuleNotFoundError("no name")) is None
     assert missing_extra(ImportError("cannot import", name="torch")) is None
+
+
+REQUIRES = [
+    "numpy>=2.0",
+    "turia[plot]; extra == 'train'",
+    "torch>=2.5; extra == 'train'",
+    'matplotlib>=3.9; extra == "plot"',
+]
+
+
+class Installed(Distribution):
+    """Turia as it was installed from `url`; from a package index without one."""
+
+    def __init__(self, url: str | None, editable: bool = False) -> None:
+        self._files = {"METADATA": "\n".join(f"Requires-Dist: {line}" for line in REQUIRES)}
+        if url is not None:
+            self._files["direct_url.json"] = json.dumps({"url": url, "dir_info": {"editable": editable}})
+
+    def read_text(self, filename: str) -> str | None:
+        return self._files.get(filename)
+
+    def locate_file(self, path: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("has_pip", [True, False])
+def test_the_command_is_for_how_turia_was_installed(
+    has_pip: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/turia/bin/python")
+    monkeypatch.setattr(extras, "find_spec", lambda package: package if has_pip else None)
+    begin = "/opt/turia/bin/python -m pip install" if has_pip else "uv pip install --python /opt/turia/bin/python"
+
+    def command(installed: Installed) -> str:
+        monkeypatch.setattr(extras, "distribution", lambda _: installed)
+        return install_command("train").removeprefix(begin)
+
+    here = tmp_path / "my turia"
+    assert command(Installed(None)) == " 'turia[train]'"
+    # What it came from is gone: its packages are named.
+    assert command(Installed(here.as_uri())) == " 'matplotlib>=3.9' 'torch>=2.5'"
+    assert command(Installed("https://example.org/turia.whl")) == " 'matplotlib>=3.9' 'torch>=2.5'"
+    here.mkdir()
+    assert command(Installed(here.as_uri())) == f" '{here}[train]'"
+    assert command(Installed(here.as_uri(), editable=True)) == f" -e '{here}[train]'"
+
+    def missing(_: str) -> Distribution:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(extras, "distribution", missing)
+    assert install_command("train") == f"{begin} {shlex.quote(f'{ROOT}[train]')}"

@@ -1,27 +1,28 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
-there), and whatever limits are to be other than usual.
+there), whatever limits are to be other than usual, and log_level and log_format.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from pathlib import Path
 
 from tests.server.fakes import fake_translators
 from turia.server.limits import Limits
+from turia.server.logs import configure
 from turia.server.serve import ServeOptions, serve
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO)
     given = json.loads(sys.argv[1])
+    configure(given.get("log_level", "info"), given.get("log_format", "text"))
     limits = Limits(**given.get("limits", {}))
     key_file = Path(given["key_file"]) if "key_file" in given else None
     origins = tuple(given.get("origins", ()))
+    operators = Path(given["operator_key_file"]) if "operator_key_file" in given else None
     options = ServeOptions(
-        "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store")
+        "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"), operators
     )
     serve(fake_translators(Path(given["hold"]) if "hold" in given else None), options)

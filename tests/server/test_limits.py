@@ -15,6 +15,8 @@ from websockets.sync.client import connect
 
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
+from turia.errors import InputError
+from turia.server.limits import parse_time
 
 
 def headers_of(url: str, data: bytes | None = None) -> Message:
@@ -82,3 +84,16 @@ def test_a_second_speaker_of_another_session_is_not_harmed_by_garbage(server: Fa
         assert receive(bad, "error")["code"] == "word"
         send(good, type="words", seq=1, words=["ka"])
         assert receive(good, "ack")["seq"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("90m", 5400), ("12h", 43_200), ("7d", 604_800), ("2w", 1_209_600)]
+)
+def test_times(text: str, seconds: float) -> None:
+    assert parse_time(text, "--retention") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "7 d", "7D", "-7d", "0d", "59s", "1.5h", "99999999w", "٧d"])
+def test_times_that_are_none(text: str) -> None:
+    with pytest.raises(InputError, match=f"--retention {text}: expected a time from 1m on"):
+        parse_time(text, "--retention")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
+import pytest
+
+import turia.server
 from turia.protocol.events import SettingsInForce, SourceWord
 from turia.server.cluster import Totals
+from turia.server.logs import LINES_PER_MINUTE
 from turia.server.metrics import Metrics
 from turia.stream.trace import End, Note, SentenceEnd, Write
 
@@ -36,11 +41,35 @@ def test_words_are_counted_and_their_lag_measured() -> None:
     assert (value(page, "turia_lag_words_count"), value(page, "turia_lag_words_sum")) == (1, 1)
 
 
+def test_a_refusal_is_counted_each_time_and_logged_sparingly(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Metrics()
+    with caplog.at_level("INFO", logger="turia.server"):
+        for _ in range(2 * LINES_PER_MINUTE):
+            metrics.refused("capacity")
+        metrics.refused("key")
+    assert 'turia_refusals_total{code="capacity"} 20.0' in metrics.text().decode()
+    told = [(record.levelname, vars(record)["code"]) for record in caplog.records]
+    assert told == [("WARNING", "capacity")] * LINES_PER_MINUTE + [("INFO", "key")]
+
+
+def test_every_reason_is_there_before_it_comes_up() -> None:
+    """Prometheus sees no increase in a series that begins with 1."""
+    page = Metrics().text().decode()
+    for code in ("capacity", "store", "ticket"):
+        assert f'turia_refusals_total{{code="{code}"}} 0.0' in page
+
+
+def test_refusals_are_counted_where_they_are_logged() -> None:
+    server = Path(turia.server.__file__).parent
+    for path in server.rglob("*.py"):
+        assert path.name == "metrics.py" or "refusals.labels" not in path.read_text(encoding="utf-8"), path.name
+
+
 def test_no_text_is_on_the_page() -> None:
     metrics = Metrics()
-    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("secret", 0, 1, 0, "policy")])
+    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("hidden", 0, 1, 0, "policy")])
     assert b"geheim" not in metrics.text()
-    assert b"secret" not in metrics.text()
+    assert b"hidden" not in metrics.text()
 
 
 def test_servers_add_up_what_they_counted() -> None:

@@ -72,7 +72,8 @@ def test_forms(server: FakeServer, form: Form) -> None:
     rest = (*PAIR.items(), ("api_key", ""), ("session", "false"), ("alternatives", "0"))
     assert send(server, *form(("q", "ka öß 日"), *rest)) == (200, {"translatedText": "ka öß 日"})
     assert send(server, *form(("q", "ka"), ("q", "le mi"), *rest)) == (200, {"translatedText": ["ka", "le mi"]})
-    assert send(server, *form(*rest)) == (400, {"error": "missing key 'q'"})
+    status, answer = send(server, *form(*rest))
+    assert (status, answer["error"]) == (400, "missing key 'q'")
 
 
 def test_a_form_that_curl_did_not_escape(server: FakeServer) -> None:
@@ -88,7 +89,8 @@ def test_forms_that_are_none(server: FakeServer) -> None:
         (kind, b"--y"),
         (f"{kind};charset=idna", body),
     ):
-        assert send(server, content_type, sent) == (400, {"error": "expected a JSON object, or a form without files"})
+        status, answer = send(server, content_type, sent)
+        assert (status, answer["error"]) == (400, "expected a JSON object, or a form without files")
 
 
 def test_languages_and_health(server: FakeServer) -> None:
@@ -119,14 +121,14 @@ def test_keys_and_capacity(tmp_path: Path) -> None:
     with FakeServer(tmp_path, key_file=str(keys), limits={"streams": 1, "streams_per_key": 1}) as server:
         asked = {"q": "ka", **PAIR}
         status, answer = server.post("/translate", asked)
-        assert (status, list(answer)) == (403, ["error"])
+        assert (status, answer["code"]) == (403, "key")
         good = asked | {"api_key": "a-key-of-some-length"}
         assert server.post("/translate", good) == (200, {"translatedText": "ka"})
         # The place of a text is free again when it is translated; that of a session is held.
         assert server.post("/translate", good)[0] == 200
         assert server.post("/translate", good | {"session": True})[0] == 200
         status, answer = server.post("/translate", good)
-        assert (status, list(answer)) == (503, ["error"])
+        assert (status, answer["code"]) == (503, "capacity")
         assert server.faults() == []
 
 
@@ -154,7 +156,7 @@ def test_keys_and_capacity(tmp_path: Path) -> None:
 def test_what_is_refused(server: FakeServer, asked: dict[str, object], message: str) -> None:
     status, answer = server.post("/translate", asked)
     assert status == 400
-    assert list(answer) == ["error"]
+    assert list(answer) == ["detail", "code", "error"]
     assert message in answer["error"]
     assert "secret" not in answer["error"]
 
@@ -166,7 +168,7 @@ def test_bodies_that_are_none(server: FakeServer, body: bytes) -> None:
 
 def test_a_request_that_is_too_large_is_told_as_all_errors_are(server: FakeServer) -> None:
     status, answer = send(server, "application/json", b" " * 70_000)
-    assert (status, list(answer)) == (413, ["error"])
+    assert (status, answer["code"]) == (413, "size")
 
 
 @pytest.mark.parametrize(

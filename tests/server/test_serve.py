@@ -47,6 +47,8 @@ def test_a_weak_key_is_told_by_its_line(tmp_path: Path) -> None:
         (["--key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--replicas", "2"], "--replicas needs --ray"),
         (["--store", "redis://127.0.0.1:1/0", "--data", "sessions"], "--data is not used with --store"),
+        (["--retention", "soon"], "--retention soon: expected a time from 1m on"),
+        (["--operator-key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--origin", "a.org"], "origin a.org: expected what browsers send"),
         (["--origin", "https://a.org/captions"], "origin https://a.org/captions: expected what browsers send"),
     ],
@@ -86,6 +88,13 @@ def test_a_port_that_is_taken_is_named() -> None:
             listen("127.0.0.1", port)
 
 
+def test_a_port_that_is_taken_is_told_before_models_are_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--model", "no-such-model", "--port", str(port)]) == 1
+    assert f"127.0.0.1:{port}: cannot listen" in capsys.readouterr().err
+
+
 def test_an_address_that_is_not_this_machines_is_named() -> None:
     with pytest.raises(InputError, match=r"192\.0\.2\.1: not an address of this machine; choose another --host"):
         listen("192.0.2.1", 0)
@@ -104,7 +113,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Translators]
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
     found: list[Translators] = []
-    monkeypatch.setattr("turia.server.serve.serve", lambda translators, _: found.append(translators))
+    monkeypatch.setattr("turia.server.serve.serve", lambda translators, *_: found.append(translators))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,24 @@ def test_sessions_share_batches_and_a_long_one_does_not_hold_up_a_short_one(stor
     stored = store.load("long")
     assert stored is not None
     assert stored.progress == Progress(20, len(store.events("long", 0, 100)[1]))
+
+
+def test_a_chore_waits_until_no_session_does_and_its_failure_harms_nobody(store: SqliteStore) -> None:
+    done: list[object] = []
+    worker = Worker(store, done.append, clock=lambda: 1.0)
+
+    def fails() -> None:
+        done.append("fails")
+        raise ValueError
+
+    for chore in (fails, lambda: done.append("chore")):
+        worker.do_when_idle(chore)
+    worker.submit(task(store, "one"), inputs_of(Words(1, ("ka",) * 9)))
+    worker.start()
+    while "chore" not in done:
+        time.sleep(0.01)
+    worker.stop()
+    assert [item if isinstance(item, str) else type(item) for item in done] == [Done, Done, Done, "fails", "chore"]
 
 
 def test_a_session_that_changes_its_model_is_in_one_batch_of_a_round(store: SqliteStore) -> None:

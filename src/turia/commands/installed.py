@@ -1,4 +1,4 @@
-"""The commands about models that are there: which, and how fast."""
+"""The commands about what is installed: which models, how fast, and whether all of it is well."""
 
 from __future__ import annotations
 
@@ -105,3 +105,44 @@ def models(
             print(line)
     else:
         print("no models came with this package; `turia export` makes them, and --model takes their folders")
+
+
+def doctor(
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Also look at this running server, as a browser meets it.")
+    ] = None,
+    ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate of an authority of your own, for --server.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address of `turia serve`.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of `turia serve`.")] = 8000,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model's name or folder; may be repeated. By default all installed.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the sessions.")] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="URL", envvar="TURIA_STORE", help="The Redis of `turia serve --store`.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+) -> None:
+    """Check an installation, and say what to mend. Exit code 2 if there is a problem."""
+    from turia.commands.doctor import Finding, Installation, examine, worst
+    from turia.commands.doctor_server import examine_server
+    from turia.server.serve import data_folder
+
+    if ca is not None and server is None:
+        raise InputError("--ca is for --server: give both")
+    if store is not None:
+        needs("redis")
+    installation = Installation(host, port, data or data_folder(), tuple(model or ()), key_file, store)
+    findings: list[Finding] = []
+    for examined in (examine(installation), examine_server(server, ca) if server is not None else ()):
+        for finding in examined:
+            findings.append(finding)
+            if not as_json:
+                print("\n".join(finding.lines()), flush=True)
+    if as_json:
+        print(json.dumps([finding.as_json() for finding in findings], ensure_ascii=False))
+    if worst(findings) == "problem":
+        raise typer.Exit(2)

@@ -114,7 +114,10 @@ def serve(
         int | None, typer.Option(min=1, help="Streams at once; more are refused. By default measured.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep sessions in this Redis, which several servers can share.")
+        str | None,
+        typer.Option(
+            metavar="URL", envvar="TURIA_STORE", help="Keep sessions in this Redis, which several servers can share."
+        ),
     ] = None,
     ray: Annotated[
         bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or start one here.")
@@ -123,13 +126,28 @@ def serve(
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, one a replica; needs onnxruntime-gpu.")] = False,
     beam: Beam = None,
     history: History = None,
+    retention: Annotated[
+        str, typer.Option(metavar="TIME", help="Sessions that nobody has used for so long are deleted: 12h, 7d.")
+    ] = "7d",
+    operator_key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of keys that may delete any session.")
+    ] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged: this and what is worse.")
+    ] = "info",
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(help="Logs for people, or one JSON object a line.")
+    ] = "text",
 ) -> None:
     """Live captions: a web page and a WebSocket."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator, packaged_models
-    from turia.server.capacity import TOGETHER, measured_streams
-    from turia.server.limits import Limits
-    from turia.server.serve import ServeOptions, checked_access, data_folder
+    from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
+    from turia.server.limits import Limits, parse_time
+    from turia.server.logs import configure
+    from turia.server.serve import ServeOptions, checked_access, data_folder, listen
     from turia.server.serve import serve as run_server
 
     if store is not None:
@@ -140,18 +158,26 @@ def serve(
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
     if replicas > 1 and not ray:
         raise InputError("--replicas needs --ray: without it there is one server, on this machine")
-    checked_access(host, key_file, origin or ())  # before models are loaded
+    keep = parse_time(retention, "--retention")
+    configure(log_level, log_format)
+    # What can be refused is refused before models are loaded.
+    checked_access(host, key_file, origin or (), operator_key_file)
+    listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
-    loaded = [
-        Translator.load(name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam)
-        for name in names
-    ]
+
+    def load(name: str) -> Translator:
+        return Translator.load(name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam)
+
+    with ThreadPoolExecutor() as pool:
+        # ONNX Runtime builds one model a core.
+        loaded = list(pool.map(load, names))
     directions = [translator.model.name for translator in loaded]
     if len(set(directions)) < len(directions):
         raise InputError(f"--model: one model a direction, but these are {', '.join(directions)}")
+    measures = streams is None
     if streams is None:
-        streams = measured_streams(loaded)
+        streams = measured_streams(loaded, FIRST_SECONDS)
         print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
     if ray and store is not None:
         needs("ray")
@@ -161,10 +187,12 @@ def serve(
         origins = tuple(origin or ())
         deployed = Deployed(
             store, names, streams, history=history, beam=beam, most=replicas, gpus=1.0 if gpu else 0.0,
-            key_file=key_file, origins=origins,
+            key_file=key_file, operator_key_file=operator_key_file, origins=origins, limits=Limits(keep=keep),
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_per_key=streams)
-    options = ServeOptions(host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store)
-    run_server({translator.model.name: translator for translator in loaded}, options)
+    limits = Limits(streams=streams, streams_per_key=streams, keep=keep)
+    options = ServeOptions(
+        host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures
+    )
+    run_server({translator.model.name: translator for translator in loaded}, options, listening)

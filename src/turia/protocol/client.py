@@ -360,7 +360,7 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
             text = error.read(1000).decode("utf-8", "replace")
         # A proxy in front of servers that are away or begin anew says 404 or 502, in words of its own.
         if error.code >= 500 or not text.startswith('{"detail":'):
-            raise BusyError(f"{url}: no stream is taken now ({error.code}): {text}") from None
+            raise BusyError(f"{url}: no stream is taken now ({error.code}): {_detail(text)}") from None
         raise InputError(f"{url}: refused with {error.code}: {_detail(text)}") from None
     except InvalidURL as error:
         raise InputError(f"{url}: not an address: {error}") from None

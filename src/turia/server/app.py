@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +23,11 @@ from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
+from turia.server.answers import AnswersHead, add_error_answers, error_answer
+from turia.server.capacity import measure_again
 from turia.server.captions import StreamChoice, Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
+from turia.server.deletion import add_deletion
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest
@@ -52,6 +55,8 @@ class Access:
 
     keys: Keys
     origins: tuple[str, ...] = ()
+    operators: Keys = field(default_factory=Keys)
+    """Keys with which any session may be deleted."""
 
 
 class ModelInfo(BaseModel):
@@ -83,9 +88,17 @@ class Ticket(BaseModel):
 
 
 def make_app(
-    translators: Translators, store: Store, limits: Limits, access: Access, cluster: Cluster | None = None
+    translators: Translators,
+    store: Store,
+    limits: Limits,
+    access: Access,
+    cluster: Cluster | None = None,
+    measures: bool = False,
 ) -> FastAPI:
-    """The server's application; its hub is `app.state.hub` while it runs. `cluster`: others use the store too."""
+    """The server's application; its hub is `app.state.hub` while it runs.
+
+    `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -93,6 +106,8 @@ def make_app(
         shared = None if cluster is None else Shared(hub, cluster)
         await hub.start()
         tasks = [asyncio.create_task(hub.sweep())]
+        if measures:
+            tasks.append(asyncio.create_task(measure_again(hub)))
         if shared is not None:
             tasks.append(asyncio.create_task(shared.run()))
         yield
@@ -113,16 +128,19 @@ def make_app(
         app.add_middleware(
             CORSMiddleware,
             allow_origins=access.origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
     app.middleware("http")(_guard)
+    app.add_middleware(AnswersHead)
+    add_error_answers(app)
     app.add_exception_handler(RefusedError, _busy)
     app.add_exception_handler(StoreError, _no_store)
     app.add_exception_handler(InputError, _not_as_expected)
     _add_health(app)
     _add_sessions(app)
+    add_deletion(app)
     add_rest(app)
     _add_pages(app)
     return app
@@ -131,21 +149,16 @@ def make_app(
 async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
     """No page of another origin, nothing large, and the headers of every answer."""
     if _comes_from_elsewhere(request):
-        _hub(request).metrics.refusals.labels("origin").inc()
-        response = _refused(request, "this origin or host name is not allowed; see --origin", 403)
+        _hub(request).metrics.refused("origin")
+        response = error_answer(403, "this origin or host name is not allowed; see --origin", "origin")
     elif request.method == "POST" and not _is_small(request):
-        _hub(request).metrics.refusals.labels("size").inc()
-        response = _refused(request, f"a request of unknown length, or of more than {MAX_BYTES} bytes", 413)
+        _hub(request).metrics.refused("size")
+        response = error_answer(413, f"a request of unknown length, or of more than {MAX_BYTES} bytes", "size")
     else:
         response = await call_next(request)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
-
-
-def _refused(request: Request, message: str, status: int) -> Response:
-    """LibreTranslate's requests have LibreTranslate's errors."""
-    return JSONResponse({"error" if request.url.path == "/translate" else "detail": message}, status)
 
 
 def _comes_from_elsewhere(connection: Request | WebSocket) -> bool:
@@ -164,19 +177,19 @@ def _is_small(request: Request) -> bool:
 async def _busy(request: Request, error: Exception) -> Response:
     """Past capacity: try again later."""
     assert isinstance(error, RefusedError)
-    return JSONResponse({"detail": str(error), "code": error.code}, 503, _hub(request).limits.retry_header())
+    return error_answer(503, str(error), error.code, _hub(request).limits.retry_header())
 
 
 async def _no_store(request: Request, error: Exception) -> Response:
     """Sessions cannot be begun or found now; those that run wait."""
     hub = _hub(request)
-    hub.metrics.refusals.labels("store").inc()
-    return JSONResponse({"detail": str(error), "code": "store"}, 503, hub.limits.retry_header())
+    hub.metrics.refused("store")
+    return error_answer(503, str(error), "store", hub.limits.retry_header())
 
 
 async def _not_as_expected(_: Request, error: Exception) -> Response:
     """What is wrong, without repeating a text that was sent."""
-    return JSONResponse({"detail": error.without_text() if isinstance(error, MismatchError) else str(error)}, 422)
+    return error_answer(422, error.without_text() if isinstance(error, MismatchError) else str(error))
 
 
 def _hub(connection: Request | WebSocket) -> Hub:
@@ -195,7 +208,7 @@ def _owner(request: Request, key: Bearer) -> str:
     access: Access = request.app.state.access
     owner = access.keys.owner(key)
     if owner is None:
-        _hub(request).metrics.refusals.labels("key").inc()
+        _hub(request).metrics.refused("key")
         raise HTTPException(401, "an API key is needed: Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"})
     return owner
 
@@ -264,7 +277,7 @@ def _add_sessions(app: FastAPI) -> None:
     async def ticket(request: Request, session_id: str, secret: Bearer) -> Ticket:
         hub, session = _hub(request), await _find(request, session_id)
         if secret is not None and not matches(secret, session.secret_hash):
-            hub.metrics.refusals.labels("secret").inc()
+            hub.metrics.refused("secret")
             raise HTTPException(403, "this is not the secret of the session")
         role: Role = "viewer" if secret is None else "speaker"
         issued = await hub.issue_ticket(session_id, role)
@@ -285,11 +298,11 @@ def _add_sessions(app: FastAPI) -> None:
     async def socket(websocket: WebSocket) -> None:
         hub = _hub(websocket)
         if _comes_from_elsewhere(websocket):
-            hub.metrics.refusals.labels("origin").inc()
-            await websocket.send_denial_response(JSONResponse({"detail": "this origin is not allowed"}, 403))
+            hub.metrics.refused("origin")
+            await websocket.send_denial_response(error_answer(403, "this origin is not allowed", "origin"))
         elif hub.draining or hub.sockets >= hub.limits.sockets:
-            hub.metrics.refusals.labels("sockets").inc()
-            busy = JSONResponse({"detail": "no more connections are taken"}, 503, hub.limits.retry_header())
+            hub.metrics.refused("sockets")
+            busy = error_answer(503, "no more connections are taken", "sockets", hub.limits.retry_header())
             await websocket.send_denial_response(busy)
         else:
             hub.sockets += 1

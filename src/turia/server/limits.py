@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
 
 
@@ -59,6 +61,19 @@ class Limits:
             "words_a_second": self.words_per_second,
             "idle": self.idle,
         }
+
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+SHORTEST_KEEP = 60.0
+
+
+def parse_time(text: str, option: str) -> float:
+    """Seconds of a time such as 90m, 12h, 7d or 2w; at least a minute, at most a hundred years."""
+    found = re.fullmatch(r"([0-9]{1,9})([smhdw])", text)
+    seconds = int(found[1]) * UNITS[found[2]] if found else 0
+    if not SHORTEST_KEEP <= seconds <= 100 * 366 * UNITS["d"]:
+        raise InputError(f"{option} {text}: expected a time from 1m on, such as 90m, 12h, 7d or 2w")
+    return float(seconds)
 
 
 class Bucket:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -12,10 +14,19 @@ from prometheus_client.registry import Collector
 
 from turia.protocol.events import Event, SourceWord
 from turia.server.cluster import Totals
+from turia.server.logs import Sparingly
 from turia.stream.trace import Write
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0)
+WORRYING = ("capacity", "key-capacity", "sockets", "store", "failed")
+"""Refusals for which somebody may have to do something."""
+CODES = (
+    *WORRYING, "ended", "gap", "hello", "idle", "key", "message", "moved", "not-ready", "origin", "protocol",
+    "queue", "replaced", "role", "secret", "session", "size", "slow", "ticket",
+)  # fmt: skip
+"""Refusals that are shown from the beginning: Prometheus does not see the first of a series that begins with it."""
 WORDS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+log = logging.getLogger("turia.server")
 
 
 class Metrics:
@@ -24,6 +35,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.streams = Gauge("turia_streams", "Streams that hold a place", registry=self.registry)
+        self.capacity = Gauge("turia_capacity_streams", "Streams that are taken at once", registry=self.registry)
         self.viewers = Gauge("turia_viewers", "Connections that only read", registry=self.registry)
         self.words_in = Counter("turia_source_words", "Source words stored", registry=self.registry)
         self.words_out = Counter("turia_target_words", "Target words written", registry=self.registry)
@@ -40,7 +52,18 @@ class Metrics:
             registry=self.registry,
         )
         self.refusals = Counter("turia_refusals", "Requests and connections refused", ["code"], registry=self.registry)
+        for code in CODES:
+            self.refusals.labels(code)
         self.resumes = Counter("turia_resumes", "Speakers who came back to a session", registry=self.registry)
+        self._sparingly = Sparingly()
+
+    def refused(self, code: str) -> None:
+        """Counts a request or a connection that was refused, and logs why."""
+        self.refusals.labels(code).inc()
+        left_out = self._sparingly.left_out(code, time.monotonic())
+        if left_out is not None:
+            level = logging.WARNING if code in WORRYING else logging.INFO
+            log.log(level, "refused", extra={"code": code} | ({"left_out": left_out} if left_out else {}))
 
     def count_words(self, events: Iterable[Event]) -> None:
         """Source and target words among new events, and how far behind the target words are."""

@@ -89,6 +89,8 @@ class Deployed:
     gpus: float = 0.0
     key_file: Path | None = None
     """API keys, one a line; the same file on every node."""
+    operator_key_file: Path | None = None
+    """Keys with which any session may be deleted."""
     without_keys: bool = False
     """Everybody who reaches the proxies may begin sessions: for addresses that only you can reach."""
     origins: tuple[str, ...] = ()
@@ -136,7 +138,8 @@ class Replica:
         """Called by Serve once the constructor is done."""
         deployed, limits = self._deployed, self._deployed.all_limits()
         store = RedisStore(deployed.store, journal=deployed.journal, keep=limits.keep, ticket_seconds=limits.ticket)
-        access = Access(Keys(read_keys(deployed.key_file)), deployed.origins)
+        operators = Keys(read_keys(deployed.operator_key_file))
+        access = Access(Keys(read_keys(deployed.key_file)), deployed.origins, operators)
         self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client))
         return self._app
 

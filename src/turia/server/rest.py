@@ -5,7 +5,7 @@ requests cannot crowd out captions. There is no hurry: a sentence is read whole 
 come from the punctuation, and a line stays a line. A request may ask for a session: it gets the session's name, and
 texts that are sent with the name have the earlier ones as history.
 
-An error is {"error": "..."}; it never repeats the text.
+An error has its message under "error", beside what `answers` says; it never repeats the text.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from turia.errors import ConfigError, FormatError
 from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
+from turia.server.answers import error_answer
 from turia.server.captions import Input, StreamChoice, Word
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
@@ -59,9 +60,9 @@ PlainText = Annotated[str, Rule(lambda value: value == "text", "'text': markup i
 class RestError(Exception):
     """A request that gets an error for an answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: str | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
 
 
 @dataclass(frozen=True)
@@ -97,14 +98,14 @@ def add_rest(app: FastAPI) -> None:
         try:
             return JSONResponse(await _translate(request, hub))
         except RestError as error:
-            return JSONResponse({"error": str(error)}, error.status)
+            return error_answer(error.status, str(error), error.code)
         except ProtocolError as error:
-            return JSONResponse({"error": str(error)}, 409 if error.code == "replaced" else 400)
+            return error_answer(409 if error.code == "replaced" else 400, str(error), error.code)
         except StoreError as error:
-            hub.metrics.refusals.labels("store").inc()
-            return JSONResponse({"error": str(error)}, 503, hub.limits.retry_header())
+            hub.metrics.refused("store")
+            return error_answer(503, str(error), "store", hub.limits.retry_header())
         except RefusedError as error:
-            return JSONResponse({"error": str(error)}, 503, hub.limits.retry_header())
+            return error_answer(503, str(error), error.code, hub.limits.retry_header())
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
@@ -123,8 +124,8 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     asked = parse_request(await _fields(request))
     owner = request.app.state.access.keys.owner(asked.api_key or bearer(request.headers.get("authorization")))
     if owner is None:
-        hub.metrics.refusals.labels("key").inc()
-        raise RestError(403, "an API key is needed: send it as api_key")
+        hub.metrics.refused("key")
+        raise RestError(403, "an API key is needed: send it as api_key", "key")
     if hub.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
     # No hurry: with the largest k, sentences are read to their end.
@@ -155,7 +156,7 @@ async def _find(hub: Hub, name: str, model: str) -> str:
     session_id, _, secret = name.partition(".")
     session = await hub.find(session_id) if name.isascii() else None
     if session is None or not matches(secret, session.secret_hash):
-        hub.metrics.refusals.labels("secret").inc()
+        hub.metrics.refused("secret")
         raise RestError(404, NO_SESSION)
     if session.model != model:
         raise RestError(400, "the session is of another pair of languages")
@@ -236,7 +237,7 @@ class RestSpeaker:
             return
         if refusal.retry:
             raise RefusedError(refusal.code, refusal.message)
-        raise RestError(409 if refusal.code == "replaced" else 500, refusal.message)
+        raise RestError({"replaced": 409, "deleted": 404}.get(refusal.code, 500), refusal.message)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

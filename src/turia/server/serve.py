@@ -20,6 +20,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from turia import __version__
 from turia.errors import InputError, ResourceError
 from turia.protocol.messages import MAX_BYTES
 from turia.server.access import Keys, is_loopback
@@ -49,6 +50,10 @@ class ServeOptions:
     origins: tuple[str, ...] = ()
     store: str | None = None
     """A Redis that other servers use too, in place of a file in `data`."""
+    operator_key_file: Path | None = None
+    """Keys with which any session may be deleted."""
+    measures: bool = False
+    """Whether `limits.streams` was measured, and is to be measured again."""
 
 
 def data_folder() -> Path:
@@ -74,12 +79,14 @@ def read_keys(path: Path | None) -> list[str]:
     return list(keys.values())
 
 
-def checked_access(host: str, key_file: Path | None, origins: Sequence[str]) -> Access:
+def checked_access(
+    host: str, key_file: Path | None, origins: Sequence[str], operator_key_file: Path | None = None
+) -> Access:
     """Who is let in: holders of a key, or only this machine; and pages of these origins."""
     keys = read_keys(key_file)
     refuse_strangers(host, bool(keys), "or use 127.0.0.1")
     check_origins(origins)
-    return Access(Keys(keys), tuple(origins))
+    return Access(Keys(keys), tuple(origins), Keys(read_keys(operator_key_file)))
 
 
 def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
@@ -98,12 +105,12 @@ def check_origins(origins: Sequence[str]) -> None:
             )
 
 
-def serve(translators: Translators, options: ServeOptions) -> None:
-    """Serves until a signal stops it."""
-    access = checked_access(options.host, options.key_file, options.origins)
-    listening = listen(options.host, options.port)
+def serve(translators: Translators, options: ServeOptions, listening: socket.socket | None = None) -> None:
+    """Serves until a signal stops it, on the socket that `listen` gave, if it was called before."""
+    access = checked_access(options.host, options.key_file, options.origins, options.operator_key_file)
+    listening = listening or listen(options.host, options.port)
     store, cluster = open_store(options)
-    app = make_app(translators, store, options.limits, access, cluster)
+    app = make_app(translators, store, options.limits, access, cluster, options.measures)
     config = uvicorn.Config(
         app,
         ws_max_size=MAX_BYTES,
@@ -113,10 +120,12 @@ def serve(translators: Translators, options: ServeOptions) -> None:
         ws_ping_timeout=2 * PING_SECONDS,
         timeout_graceful_shutdown=2,
         access_log=False,
+        log_config=None,
         log_level="warning",
         server_header=False,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
+    log.info("starting", extra={"version": __version__, "store": "file" if options.store is None else "redis"})
     print(f"Turia is at {url_of(options.host, listening.getsockname()[1])}  (Ctrl-C ends it)", flush=True)
     _Server(config, app).run(sockets=[listening])
 

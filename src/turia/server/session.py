@@ -20,6 +20,7 @@ from turia.server.worker import Task
 
 RECENT = 256
 """Events of a session kept in memory; a reader that is further behind gets them from the store."""
+DELETED = Refusal("deleted", "the session was deleted")
 REPLACED = Refusal("replaced", "the session goes on in another connection")
 
 

@@ -10,9 +10,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Never
+from typing import Never, TypeVar
 
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import ProtocolError, Refusal, Role, SettingsChange
@@ -21,11 +21,13 @@ from turia.server.access import hash_secret, new_secret
 from turia.server.captions import Captions, Input, StreamChoice, Translating, Translators, any_stream, begin_stream
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits
+from turia.server.logs import alias
 from turia.server.metrics import Metrics
-from turia.server.session import REPLACED, ActiveSession, EventReader
+from turia.server.session import DELETED, REPLACED, ActiveSession, EventReader
 from turia.server.stores.base import Store, StoredSession, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
+T = TypeVar("T")
 MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 FORGET_SECONDS = 3600.0
@@ -84,14 +86,38 @@ class Hub:
         for translator in self.translators.values():
             await asyncio.to_thread(_warm, translator)
         self._worker.start()
+        self.metrics.capacity.set(self.limits.streams)
         self.ready = True
+        log.info("ready", extra={"models": ",".join(self.translators), "streams": self.limits.streams})
+
+    async def do_when_idle(self, work: Callable[[], T]) -> T:
+        """The result of short work with the models, which is done when no session waits."""
+        done: asyncio.Future[T] = self._loop.create_future()
+
+        def chore() -> None:
+            try:
+                result = work()
+            except Exception as error:
+                self._loop.call_soon_threadsafe(_settle, done, error)
+                raise
+            self._loop.call_soon_threadsafe(_settle, done, result)
+
+        self._worker.do_when_idle(chore)
+        return await done
+
+    def hold(self, streams: int) -> None:
+        """So many streams are taken from now on. Those that are open go on."""
+        if streams != self.limits.streams:
+            log.info("capacity changes", extra={"streams": streams, "before": self.limits.streams})
+        self.limits = replace(self.limits, streams=streams, streams_per_key=streams)
+        self.metrics.capacity.set(streams)
 
     async def sweep(self) -> None:
         """Drops what nobody uses, for as long as the server lives."""
         forgotten = -float("inf")
         while True:
             now = time.monotonic()
-            if now - forgotten > FORGET_SECONDS:
+            if now - forgotten > min(FORGET_SECONDS, self.limits.keep / 10):
                 forgotten = now
                 await self._forget_old()
             for session in self.sessions():
@@ -106,11 +132,13 @@ class Hub:
         except StoreError:
             log.warning("the store does not answer; old sessions stay")
         else:
-            log.info("%d old sessions deleted", count)
+            log.log(logging.INFO if count else logging.DEBUG, "old sessions deleted", extra={"count": count})
 
     async def drain(self) -> None:
         """Takes nothing more, finishes what was taken, and ends all connections."""
         self.ready, self.draining = False, True
+        connections = sum(len(session.readers) for session in self.sessions())
+        log.info("draining", extra={"connections": connections, "streams": len(self._holding(awaited=False))})
         for session in self.sessions():
             session.wake_all()
         if any(session.readers for session in self.sessions()):
@@ -122,6 +150,7 @@ class Hub:
     async def stop(self) -> None:
         await asyncio.to_thread(self._worker.stop)
         self.store.close()
+        log.info("stopped")
 
     # --- sessions -------------------------------------------------------------------------------------------------
 
@@ -151,6 +180,7 @@ class Hub:
             self._sessions.pop(session_id, None)
             raise
         self._count()
+        log.info("session begins", extra={"session": alias(session_id), "key": owner, "model": choice.model})
         return session_id, secret
 
     async def issue_ticket(self, session_id: str, role: Role) -> str:
@@ -197,9 +227,12 @@ class Hub:
                 raise
             if session.progress.inputs:
                 self.metrics.resumes.inc()
+                log.info("session resumes", extra=self._described(session))
         return reader
 
     def leave(self, session: ActiveSession, reader: EventReader) -> None:
+        if session.speaker is reader:
+            log.info("speaker left", extra=self._described(session) | {"ended": session.progress.ended})
         session.leave(reader, held_until=time.monotonic() + self.limits.grace)
         if self.draining and not any(other.readers for other in self.sessions()):
             self._drained.set()
@@ -253,6 +286,27 @@ class Hub:
             session.task = Task(session.id, captions, stored.began, stored.token)
             session.wake_all()
 
+    async def delete(self, session_id: str) -> None:
+        """The session and all that was said in it, here and in the store."""
+        # Before, so that its speaker stops; and after, as somebody may have come back meanwhile.
+        self._drop(session_id)
+        await asyncio.to_thread(self.store.delete, session_id)
+        self._drop(session_id)
+        log.info("session deleted", extra={"session": alias(session_id)})
+
+    def drop(self, session: ActiveSession) -> None:
+        """The store has the session no more: whoever is connected to it is told so."""
+        session.drop_task()
+        for reader in session.readers:
+            reader.refuse(DELETED)
+        self._sessions.pop(session.id, None)
+        self._count()
+
+    def _drop(self, session_id: str) -> None:
+        session = self._sessions.get(session_id)
+        if session is not None:
+            self.drop(session)
+
     def let_go(self, session: ActiveSession) -> None:
         """Another server has claimed the session."""
         session.let_go(time.monotonic())
@@ -274,10 +328,17 @@ class Hub:
         for delay in session.advance(report.progress, events, time.monotonic()):
             self.metrics.delay.observe(delay)
         self.metrics.count_words(report.events)
+        if report.progress.ended:
+            log.info("session ends", extra=self._described(session))
+
+    def _described(self, session: ActiveSession) -> dict[str, str | int | float]:
+        """A session in the log."""
+        at, seconds = session.progress, round(time.time() - session.began, 1)
+        return {"session": alias(session.id), "inputs": at.inputs, "events": at.events, "seconds": seconds}
 
     def _take_failure(self, session: ActiveSession, report: Failed) -> None:
         """The speaker is to reconnect and send again what was not acknowledged, but not for ever."""
-        self.metrics.refusals.labels(report.cause).inc()
+        self.metrics.refused(report.cause)
         if report.cause == "moved":
             self.let_go(session)
             return
@@ -319,7 +380,7 @@ class Hub:
             self._refuse("key-capacity", "all streams of this key are in use")
 
     def _refuse(self, code: str, message: str) -> Never:
-        self.metrics.refusals.labels(code).inc()
+        self.metrics.refused(code)
         raise RefusedError(code, message)
 
     def _holding(self, awaited: bool) -> list[ActiveSession]:
@@ -340,6 +401,16 @@ class Hub:
         now = time.monotonic()
         self.metrics.streams.set(sum(session.holds_place(now) for session in self.sessions()))
         self.metrics.viewers.set(self._viewers())
+
+
+def _settle(future: asyncio.Future[T], result: T | Exception) -> None:
+    """Whoever waited may have gone."""
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
 
 
 def _warm(translator: Translating) -> None:

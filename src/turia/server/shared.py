@@ -78,6 +78,9 @@ class Shared:
         statuses = await asyncio.to_thread(self._hub.store.statuses, [session.id for session in sessions])
         for session, status in zip(sessions, statuses, strict=True):
             moved = status is not None and status.token > session.token
+            if status is None and session.readers:
+                # Somebody was let in, so it was stored: it has been deleted since.
+                self._hub.drop(session)
             if status is None or (session.task is not None and not moved):
                 continue
             if moved and (session.task is not None or session.holds_place(now)):

@@ -56,7 +56,7 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
             raise ProtocolError("hello", "the first message is a hello")
         session, reader = await _join(hub, hello)
     except ProtocolError as error:
-        hub.metrics.refusals.labels(error.code).inc()
+        hub.metrics.refused(error.code)
         # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
         await _end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
         return
@@ -64,7 +64,7 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
         return
     except StoreError as error:
-        hub.metrics.refusals.labels("store").inc()
+        hub.metrics.refused("store")
         await _end(socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
         return
     except WebSocketDisconnect:
@@ -137,7 +137,7 @@ class _Connection:
         except WebSocketDisconnect:
             return
         except ProtocolError as error:
-            self.hub.metrics.refusals.labels(error.code).inc()
+            self.hub.metrics.refused(error.code)
             self.reader.refuse(Refusal(error.code, str(error), retry=error.code in ("gap", "idle")))
         # The writer still has to say why.
         await asyncio.Event().wait()
@@ -206,11 +206,11 @@ class _Connection:
             # Starlette raises RuntimeError for a socket that has been closed meanwhile.
             return
         except TimeoutError:
-            self.hub.metrics.refusals.labels("slow").inc()
+            self.hub.metrics.refused("slow")
             log.info("a client that took nothing was disconnected")
             return
         except StoreError as error:
-            self.hub.metrics.refusals.labels("store").inc()
+            self.hub.metrics.refused("store")
             await _end(self.socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
             return
         if self.hub.draining:

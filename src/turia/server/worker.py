@@ -14,6 +14,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +24,7 @@ from turia.engine.batcher import run_together
 from turia.protocol.events import EVENTS, Event
 from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input
+from turia.server.logs import alias
 from turia.server.progress import Progress
 from turia.server.stores.base import SessionUpdate, Store, StoreError
 
@@ -66,6 +68,8 @@ class Failed:
 
 
 Report = Callable[[Done | Failed], None]
+Chore = Callable[[], None]
+"""Short work of the server's own with the models, which only this thread may use."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class Worker:
 
     def __init__(self, store: Store, report: Report, clock: Callable[[], float] = time.time) -> None:
         self._store, self._report, self._clock = store, report, clock
-        self._arrived: queue.SimpleQueue[tuple[Task, Sequence[Input]] | None] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[tuple[Task, Sequence[Input]] | Chore | None] = queue.SimpleQueue()
+        self._chores: deque[Chore] = deque()
         self._busy: dict[str, Task] = {}
         self._thread = threading.Thread(target=self._run, name="turia-worker", daemon=True)
 
@@ -94,6 +99,10 @@ class Worker:
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
         """These inputs follow those submitted before."""
         self._arrived.put((task, inputs))
+
+    def do_when_idle(self, chore: Chore) -> None:
+        """To be done when no session waits. Chores that are left when the worker stops are not done."""
+        self._arrived.put(chore)
 
     def stop(self) -> None:
         """Finishes what was submitted, then ends."""
@@ -105,10 +114,12 @@ class Worker:
         while not stopping or self._busy:
             stopping = self._collect(stopping) or stopping
             self._round(list(self._busy.values()))
+            if self._chores and not self._busy:
+                self._do(self._chores.popleft())
 
     def _collect(self, stopping: bool) -> bool:
         """Takes what has arrived, waiting for something if there is nothing to do; True when it is to stop."""
-        wait = not self._busy and not stopping
+        wait = not self._busy and not self._chores and not stopping
         while True:
             try:
                 item = self._arrived.get(block=wait)
@@ -117,10 +128,20 @@ class Worker:
             if item is None:
                 return True
             wait = False
+            if not isinstance(item, tuple):
+                self._chores.append(item)
+                continue
             task, inputs = item
             if not task.failed:
                 task.waiting.extend(inputs)
                 self._busy[task.session_id] = task
+
+    def _do(self, chore: Chore) -> None:
+        try:
+            chore()
+        except Exception:
+            # As in `_round`: the thread must outlive it.
+            log.exception("a measurement failed")
 
     def _round(self, tasks: Sequence[Task]) -> None:
         """A few inputs of every session that has some."""
@@ -152,7 +173,7 @@ class Worker:
         for result, stored in zip(done, taken, strict=True):
             task = result.task
             if not stored:
-                log.warning("session %s was continued by another server", task.session_id)
+                log.warning("session continued by another server", extra={"session": alias(task.session_id)})
                 self._fail(task, "moved")
                 continue
             del task.waiting[: result.inputs]
@@ -187,6 +208,6 @@ def _guarded(task: Task, clock: Callable[[], float]) -> Steps[_Result | None]:
         )
     except Exception as error:
         # The text of an error may hold what was said; its kind does not.
-        log.error("session %s failed: %s", task.session_id, type(error).__name__)
+        log.error("session failed", extra={"session": alias(task.session_id), "error": type(error).__name__})
         return None
     return _Result(task, len(inputs), events, update)

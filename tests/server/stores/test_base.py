@@ -54,6 +54,18 @@ def test_what_is_created_is_found(store: Store) -> None:
     assert store.events("other", 0, 10)[1] == []
 
 
+def test_what_is_deleted_is_gone_whole_and_stays_gone(store: Store) -> None:
+    store.create(STORED, [A])
+    store.create(replace(STORED, id="other"), [A])
+    assert store.delete("id")
+    assert not store.delete("id")
+    assert store.load("id") is None
+    assert store.events("id", 0, 10)[1] == []
+    assert store.advance([STEP]) == [False], "what was on its way does not bring it back"
+    assert store.load("id") is None
+    assert store.events("other", 0, 10) == (1, [A])
+
+
 def test_an_advance_moves_everything_together(store: Store) -> None:
     store.create(STORED, [A])
     assert store.advance([STEP]) == [True]

@@ -168,3 +168,13 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no database" * 100)
     with pytest.raises(ResourceError, match="cannot keep sessions here"):
         SqliteStore(path)
+
+
+def test_long_sessions_are_deleted_portion_by_portion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turia.server.stores.sqlite.PORTION", 10)
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    events = [{"type": "note", "n": number} for number in range(30)]
+    store.create(replace(STORED, progress=Progress(0, 30)), events)
+    assert store.delete("id")
+    assert store.events("id", 0, 100)[1] == []
+    store.close()

@@ -220,6 +220,9 @@ class RedisStore:
             raise StoreError("the store of sessions does not answer; ask for another ticket") from error
         return value
 
+    def delete(self, session_id: str) -> bool:
+        return bool(self.ask(lambda: self.client.delete(*_keys(session_id))))
+
     def forget(self, untouched_since: float) -> int:
         """Redis forgets by itself."""
         return 0

@@ -62,6 +62,8 @@ class SqliteStore:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
+            # What is deleted is overwritten, and does not wait in a free page for whoever gets the file.
+            self._db.execute("PRAGMA secure_delete = ON")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
@@ -155,6 +157,22 @@ class SqliteStore:
                 db.execute(query, (session_id, untouched_since, last))
         with self._writing() as db:
             return db.execute(f"DELETE FROM sessions WHERE id = ({old})", (session_id, untouched_since)).rowcount
+
+    def delete(self, session_id: str) -> bool:
+        """A portion of events at a time; its row goes with the last, so that after a crash it is deleted again."""
+        while True:
+            with self._writing() as db:
+                query = (
+                    "DELETE FROM events WHERE session = ? AND seq IN (SELECT seq FROM events WHERE session = ? LIMIT ?)"
+                )
+                if db.execute(query, (session_id, session_id, PORTION)).rowcount == PORTION:
+                    continue
+                found = db.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount
+                break
+        with self._reading() as db:
+            # The log that is written ahead has the words too.
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return bool(found)
 
     def close(self) -> None:
         with self._lock, closing(self._db):

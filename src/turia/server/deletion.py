@@ -1,0 +1,44 @@
+"""`DELETE /api/sessions/NAME`: a session and all that was said in it, gone before its time.
+
+Whoever holds the session's secret may delete it, whoever holds the API key that began it, and the operator. On a server
+without keys, which only this machine reaches, everybody is the operator.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, HTTPException, Request, Response
+
+from turia.server.access import Keys, bearer, matches
+from turia.server.session import ActiveSession
+from turia.server.sessions import Hub
+
+
+def add_deletion(app: FastAPI) -> None:
+    @app.delete(
+        "/api/sessions/{session_id}",
+        status_code=204,
+        response_class=Response,
+        summary="Delete a session: with its secret, the key that began it, or an operator's key",
+        responses={401: {}, 403: {}, 404: {}, 503: {}},
+    )
+    async def delete(request: Request, session_id: str) -> None:
+        hub: Hub = request.app.state.hub
+        access = request.app.state.access
+        shown = bearer(request.headers.get("authorization"))
+        if access.keys and shown is None:
+            hub.metrics.refused("key")
+            raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
+        session = await hub.find(session_id)
+        if session is None:
+            raise HTTPException(404, "no such session")
+        if not may_delete(session, shown, access.keys, access.operators):
+            hub.metrics.refused("secret")
+            raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
+        await hub.delete(session_id)
+
+
+def may_delete(session: ActiveSession, shown: str | None, keys: Keys, operators: Keys) -> bool:
+    """Whether the holder of what was shown may delete the session."""
+    if operators and operators.owner(shown) is not None:
+        return True
+    return matches(shown, session.secret_hash) or (not keys or keys.owner(shown) == session.owner)

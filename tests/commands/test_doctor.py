@@ -1,0 +1,149 @@
+"""`turia doctor` finds what is wrong with an installation, and says what to do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.server.redises import RedisServer
+from tests.server.servers import FakeServer, free_port
+from turia.cli import main
+from turia.commands import doctor, doctor_server
+from turia.commands.doctor import (
+    Finding,
+    check_clock,
+    check_data,
+    check_files,
+    check_keys,
+    check_models,
+    check_port,
+    check_store,
+    clock_beside,
+    worst,
+)
+from turia.server.stores.sqlite import SqliteStore
+
+
+def only(findings: object) -> Finding:
+    [finding] = findings  # type: ignore[misc]
+    assert isinstance(finding, Finding)
+    assert (finding.state == "ok") == (finding.mend == ""), "what is wrong has a remedy, what is well needs none"
+    return finding
+
+
+def test_the_worst_finding_counts() -> None:
+    states = [Finding("disk", state, "found") for state in ("ok", "warning", "problem")]  # type: ignore[arg-type]
+    assert [worst(states[:count]) for count in range(4)] == ["ok", "ok", "warning", "problem"]
+    assert Finding("disk", "warning", "little room", "make room").lines() == [
+        "warning  disk       little room",
+        "                    → make room",
+    ]
+
+
+def test_a_port_is_free_or_ours_or_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    assert only(check_port("127.0.0.1", port)).found == f"http://127.0.0.1:{port} is free"
+    with FakeServer(tmp_path) as server:
+        assert only(check_port("127.0.0.1", server.port)).found == f"a Turia answers at {server.url}"
+    monkeypatch.setattr(doctor_server, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        # It takes connections and answers nothing.
+        finding = only(check_port("127.0.0.1", other.getsockname()[1]))
+    assert (finding.subject, finding.state) == ("port", "problem")
+    assert finding.mend.startswith("another program has port")
+
+
+def test_files() -> None:
+    assert only(check_files(65_536)).state == "ok"
+    assert only(check_files(-1)).state == "ok"
+    finding = only(check_files(1024))
+    assert (finding.state, finding.found) == ("warning", "1024 may be open; 2000 connections need 2200")
+    assert "LimitNOFILE=65536" in finding.mend
+
+
+def test_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, state in ((2e9, "ok"), (5e8, "warning"), (5e7, "problem")):
+        monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _, free=free: _Usage(free))
+        assert only(check_data(tmp_path / "not" / "there")).state == state
+    assert not (tmp_path / "not").exists(), "it changes nothing"
+    (tmp_path / "file").touch()
+    assert only(check_data(tmp_path / "file")).state == "problem"
+
+
+class _Usage:
+    def __init__(self, free: float) -> None:
+        self.free = free
+
+
+def test_the_file_of_sessions(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    SqliteStore(path).close()
+    *_, finding = check_data(tmp_path)
+    assert (finding.subject, finding.state) == ("sessions", "ok")
+    assert "0 sessions" in finding.found
+    path.chmod(0o644)
+    assert [found.state for found in check_data(tmp_path) if found.subject == "sessions"] == ["warning", "ok"]
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    *_, finding = check_data(tmp_path)
+    assert (finding.state, "of a newer release (version 99)" in finding.found) == ("problem", True)
+    path.write_bytes(b"no store" * 1000)
+    *_, finding = check_data(tmp_path)
+    assert (finding.state, "cannot be read" in finding.found) == ("problem", True)
+    assert "restore a backup" in finding.mend
+
+
+def test_keys(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    assert only(check_keys(path)).state == "problem"
+    path.write_text("a-key-of-many-letters\n")
+    path.chmod(0o644)
+    finding = only(check_keys(path))
+    assert (finding.state, finding.mend) == ("warning", f"chmod 600 {path}")
+    path.chmod(0o600)
+    assert only(check_keys(path)).found == f"{path}: 1 keys"
+
+
+def test_a_model_that_was_altered(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    finding = only(check_models((str(tmp_path),)))
+    assert (finding.subject, finding.state) == ("models", "problem")
+    assert str(tmp_path) in finding.found
+
+
+def test_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert only(clock_beside("the server", time.time())).state == "ok"
+    assert only(clock_beside("the server", time.time() - 60)).found == "ours is 60 s ahead of that of the server"
+    assert only(clock_beside("the server", time.time() + 60)).state == "warning"
+    for synchronised, state in ((True, "ok"), (False, "warning"), (None, "ok")):
+        monkeypatch.setattr(doctor, "_ntp", lambda synchronised=synchronised: synchronised)
+        assert only(check_clock()).state == state
+    monkeypatch.setattr(doctor.time, "time", lambda: 0.0)
+    assert only(check_clock()).state == "problem"
+
+
+def test_a_redis(redis_server: RedisServer) -> None:
+    assert [finding.state for finding in check_store(redis_server.url)] == ["ok", "ok"]
+    finding = only(check_store("redis:/nowhere"))
+    assert (finding.subject, finding.state) == ("store", "problem")
+
+
+def test_the_command_prints_what_it_finds_and_its_exit_code_is_2_for_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    command = ["doctor", "--model", str(tmp_path), "--port", str(free_port()), "--data", str(tmp_path)]
+    assert main(command) == 2
+    shown = capsys.readouterr().out
+    assert f"problem  models     {tmp_path}" in shown
+    assert main([*command, "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert [found["subject"] for found in told][:3] == ["turia", "models", "port"]
+    assert main(["doctor", "--ca", "ca.pem"]) == 2
+    assert "--ca is for --server" in capsys.readouterr().err
