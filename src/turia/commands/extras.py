@@ -15,6 +15,7 @@ EXTRAS = {
     "train": ("onnx", "py3langid", "safetensors", "torch"),
     "redis": ("redis",),
     "ray": ("ray",),
+    "align": ("systran_align",),
 }
 
 
