@@ -368,7 +368,7 @@ class ActHeads:
 
     lag_costs: tuple[NotNegative, ...] = (0.05, 0.1, 0.2)
     """What a word of lag costs, in nats (lambda); a head for each."""
-    lags: tuple[Positive, ...] = (1, 2, 3, 4, 6, 8, 12)
+    lags: tuple[Positive, ...] = (1, 2, 3, 4, 6, 8, 12, 20)
     """Lags in words at which the loss of each target word is looked at, beside that of the whole sentence."""
     words: Positive = 12
     """Target words of each sentence that are learned from, drawn at random: the states of all would fill the memory."""
@@ -454,6 +454,8 @@ class SweepRecipe:
     """Names of models that came with Turia, or folders, relative to the recipe's own as all paths are."""
     bounds: tuple[str, ...] = ()
     """Further models, run offline only: each a line above the curves, such as that of a bidirectional encoder."""
+    wait_k_models: tuple[str, ...] = ()
+    """Further models, run with wait-k only: those that have not the heads of a learned policy, say."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
     """Of wait-k."""
     policies: tuple[str, ...] = ()
@@ -515,7 +517,7 @@ class SweepRecipe:
             raise ConfigError("baseline is set, but resamples is 0: the test needs some, 1000 are usual")
         if len({file_name(test.name) for test in self.test}) < len(self.test):
             raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
-        models = self.models + self.bounds
+        models = self.models + self.wait_k_models + self.bounds
         if len({Path(model).name for model in models}) < len(models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")
 

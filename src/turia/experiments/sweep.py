@@ -22,7 +22,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,9 @@ class Plan:
 
 def plan(recipe: SweepRecipe, base: Path) -> Plan:
     """Looks at the models, and writes the streams of the test sets. Folders of models are relative to `base`."""
-    models = tuple(swept_model(name, base, recipe) for name in recipe.models)
+    plain = replace(recipe, policies=()) if recipe.wait_k_models else recipe
+    others = tuple(swept_model(name, base, plain) for name in recipe.wait_k_models)
+    models = (*(swept_model(name, base, recipe) for name in recipe.models), *others)
     bounds = tuple(swept_model(name, base, recipe) for name in recipe.bounds)
     languages = {(model.source_language, model.target_language) for model in models + bounds}
     if len(languages) > 1:
@@ -243,7 +245,9 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
         Run(test, model, configuration)
         for test in tests
         for model in models + bounds
-        for configuration in (_bound(recipe, model) if model in bounds else configurations(recipe, model))
+        for configuration in (
+            _bound(recipe, model) if model in bounds else configurations(plain if model in others else recipe, model)
+        )
     )
     return Plan(tests, models, bounds, runs)
 

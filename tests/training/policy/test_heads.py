@@ -32,13 +32,14 @@ def test_a_boundary_head_learns_what_shows_in_the_states() -> None:
     assert recall > 0.95
 
 
-def test_shares_add_what_each_word_read_contributes_and_the_last_lag_takes_the_rest() -> None:
+def test_shares_add_what_each_word_read_contributes_and_the_rest_is_told_apart() -> None:
     probabilities = torch.tensor([[0.5, 0.125, 0.25, 0.9]])
     read = torch.tensor([[1, 2, 4, 9]])
-    assert halting_shares(probabilities, read, torch.tensor([0])).tolist() == [[0.5, 0.125, 0.375, 0.0]]
+    assert halting_shares(probabilities, read, torch.tensor([0])).tolist() == [[0.5, 0.125, 0.375, 0.0, 0.0]]
     # What begins at the second lag has one word to look at there, and two more at the third.
-    assert halting_shares(probabilities, read, torch.tensor([1])).tolist() == [[0.0, 0.125, 0.5, 0.375]]
-    assert halting_shares(probabilities, read, torch.tensor([3])).tolist() == [[0.0, 0.0, 0.0, 1.0]]
+    assert halting_shares(probabilities, read, torch.tensor([1])).tolist() == [[0.0, 0.125, 0.5, 0.375, 0.0]]
+    half = torch.tensor([[0.0, 0.0, 0.0, 0.5]])
+    assert halting_shares(half, read, torch.tensor([3])).tolist() == [[0.0, 0.0, 0.0, 0.5, 0.5]]
 
 
 @pytest.mark.parametrize("lag_cost", [0.05, 2.0])

@@ -16,9 +16,11 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from turia.config import HeadTraining
-from turia.training.policy.states import Labelled, Lagged
+from turia.training.policy.states import Floats, Labelled, Lagged
 
 OPSET, IR_VERSION = 17, 9
+_REST_WORDS = 10.0
+"""Words of lag that are counted for a word that is not written when all has been read."""
 
 
 class Perceptron(nn.Module):
@@ -54,7 +56,9 @@ def train_halting_head(data: Lagged, lag_cost: float, chosen: HeadTraining, seed
     Each time a word is drawn, it begins at a lag of its own, as it does in a stream, where the words before it decide
     how much has been read.
     """
-    states, costs = torch.from_numpy(data.states), torch.from_numpy(data.losses + lag_cost * data.lags)
+    states = torch.from_numpy(data.states)
+    # Who has not halted when all was read would wait on: without a price for that, nothing would be learned there.
+    costs = torch.from_numpy(with_rest(data.losses) + lag_cost * with_rest(data.lags, _REST_WORDS))
     read = torch.from_numpy(data.read)
     torch.manual_seed(seed)
     # So careful at first that the gradient comes from several lags.
@@ -71,8 +75,8 @@ def train_halting_head(data: Lagged, lag_cost: float, chosen: HeadTraining, seed
 
 
 def halting_shares(probabilities: Tensor, read: Tensor, begin: Tensor) -> Tensor:
-    """[B, M] how much of a word is written at each lag: what its halting probability adds, from lag number `begin` [B]
-    on, until all of it is; the last lag takes the rest. Between two lags, each word read adds the later one's.
+    """[B, M + 1] how much of a word is written at each lag: what its halting probability adds, from lag number `begin`
+    [B] on, until all of it is; and the rest. Between two lags, each word read adds the later one's.
 
     probabilities, read [B, M].
     """
@@ -80,8 +84,13 @@ def halting_shares(probabilities: Tensor, read: Tensor, begin: Tensor) -> Tensor
     words = torch.diff(read, dim=1, prepend=read[:, :1]).float()
     words = torch.where(number == begin[:, None], torch.ones_like(words), words) * (number >= begin[:, None])
     total = (words * probabilities).cumsum(dim=1).clamp(max=1.0)
-    total = torch.cat([total[:, :-1], torch.ones_like(total[:, -1:])], dim=1)
+    total = torch.cat([total, torch.ones_like(total[:, :1])], dim=1)
     return torch.diff(total, dim=1, prepend=torch.zeros_like(total[:, :1]))
+
+
+def with_rest(values: Floats, more: float = 0.0) -> Floats:
+    """[B, M] -> [B, M + 1]: of the rest as of the last lag, and `more`."""
+    return np.concatenate([values, values[:, -1:] + np.float32(more)], axis=1)
 
 
 def _optimise(head: Perceptron, samples: int, loss: Callable[[Tensor], Tensor], chosen: HeadTraining) -> None:
@@ -111,7 +120,8 @@ def halting_figures(head: Perceptron, data: Lagged) -> tuple[float, float]:
     probabilities = torch.sigmoid(head(torch.from_numpy(data.states).float()))
     begin = torch.zeros(len(probabilities), dtype=torch.int64)
     shares = halting_shares(probabilities, torch.from_numpy(data.read), begin).numpy()
-    return float((shares * data.losses).sum(axis=1).mean()), float((shares * data.lags).sum(axis=1).mean())
+    losses, lags = with_rest(data.losses), with_rest(data.lags)
+    return float((shares * losses).sum(axis=1).mean()), float((shares * lags).sum(axis=1).mean())
 
 
 def save_head(head: Perceptron, path: Path) -> None:
