@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.config import COMMANDS, Corpus, Recipe, SegmenterRecipe, SweepRecipe, Training, load_recipe
+from turia.config import COMMANDS, Corpus, PolicyRecipe, Recipe, SegmenterRecipe, SweepRecipe, Training, load_recipe
 from turia.errors import ConfigError
 from turia.schema import from_dict, load_toml, to_dict
 
@@ -269,7 +269,7 @@ def test_a_recipe_round_trips_through_plain_data(
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_the_recipes_that_come_with_turia_load_and_round_trip(path: Path) -> None:
-    kinds = {"segmenter": SegmenterRecipe, "sweep": SweepRecipe}
+    kinds = {"segmenter": SegmenterRecipe, "sweep": SweepRecipe, "compare": SweepRecipe, "policy": PolicyRecipe}
     kind: type[Any] = kinds.get(path.name.split("-")[0], Recipe)
     loaded = load_toml(kind, path)
     assert from_dict(kind, to_dict(loaded)) == loaded

@@ -283,6 +283,8 @@ def test_command_lines_were_found_and_wrong_ones_are_refused() -> None:
             parse(wrong)
 
 
+GROUPS = ("segmenter", "policy")
+"""Commands that have commands below them."""
 OPTIONS = {
     name.partition(" ")[2]: set(re.findall(r"(?<![\w-])--[\w-]+", part))
     for part in (ROOT / "tests/cli_help.txt").read_text(encoding="utf-8").split("\n$ ")
@@ -298,8 +300,8 @@ def test_commands_and_options_in_the_prose_exist(name: str) -> None:
         if words[0] != "turia" or len(words) == 1 or not re.fullmatch(r"[a-z-]+", words[1]):
             continue
         # Options of the program itself come before any command.
-        command = "" if words[1].startswith("--") else " ".join(words[1:3]) if words[1] == "segmenter" else words[1]
-        assert command in OPTIONS or words[1] == "segmenter", code
+        command = "" if words[1].startswith("--") else " ".join(words[1:3]) if words[1] in GROUPS else words[1]
+        assert command in OPTIONS or words[1] in GROUPS, code
         given = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert given <= OPTIONS.get(command, set()), code
 
@@ -327,6 +329,10 @@ RECIPE_TABLES = {
     "### `[data]` of a segmenter": config.SegmenterData,
     "### `[model]` of a segmenter": config.SegmenterModel,
     "### `[training]` of a segmenter": config.SegmenterTraining,
+    "## Policies": config.PolicyRecipe,
+    "### `[chunk]`": config.ChunkHeads,
+    "### `[act]`": config.ActHeads,
+    "### `[training]` of heads": config.HeadTraining,
     "## Sweeps": config.SweepRecipe,
     "### `[[test]]`": config.SweepTest,
     "### `published`": config.Published,
@@ -365,7 +371,7 @@ def test_the_page_of_settings_has_every_setting() -> None:
 
 def test_the_page_of_commands_has_every_command() -> None:
     named = set(re.findall(r"^\| `(turia [a-z -]+)` \|", read("docs/commands.md"), re.MULTILINE))
-    assert named == set(commands(COMMAND_LINE)) - {"turia", "turia segmenter"}
+    assert named == set(commands(COMMAND_LINE)) - {"turia", *(f"turia {group}" for group in GROUPS)}
 
 
 def test_the_index_leads_to_every_page() -> None:

@@ -50,7 +50,7 @@ TORCH = ("turia.model.", "turia.training.", "turia.export.")
 TRAIN_EXTRA = (*TORCH, "turia.corpus.")
 # Runs only where another program is installed, which imports it itself.
 GUESTS = ("turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
-# The only modules that may import the packages of the `ray`, `redis` and `plot` extras.
+# The only modules that may import the packages of the `ray`, `redis`, `plot` and `align` extras.
 OTHER_EXTRAS = (
     "turia.corpus.on_ray",
     "turia.server.on_ray",
@@ -58,6 +58,7 @@ OTHER_EXTRAS = (
     "turia.server.stores.redis",
     "turia.evaluation.plots",
     "turia.training.curves",
+    "turia.training.policy.alignment",
 )
 
 
@@ -96,7 +97,7 @@ def imported_modules(module: str) -> set[str]:
 
 def test_the_extras_have_what_is_looked_for_here() -> None:
     assert "torch" in EXTRAS["train"]
-    assert EXTRAS.keys() == {"train", "plot", "redis", "ray"}
+    assert EXTRAS.keys() == {"train", "plot", "redis", "ray", "align"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -128,7 +129,7 @@ def test_torch_stays_where_it_belongs(module: str) -> None:
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, OTHER_EXTRAS)])
 def test_many_machines_and_plots_are_extras(module: str) -> None:
-    others = {*EXTRAS["ray"], *EXTRAS["redis"], *EXTRAS["plot"]}
+    others = {*EXTRAS["ray"], *EXTRAS["redis"], *EXTRAS["plot"], *EXTRAS["align"]}
     assert not {name.split(".")[0] for name in imported_modules(module)} & others
 
 

@@ -81,6 +81,7 @@ class Dictation:
     _sentence: int = 0
     _written: int = 0
     can_look: bool = False
+    gives_states: bool = False
 
     def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]:
         raise AssertionError("nobody looks")

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from turia import __version__
-from turia.commands import installed, live, scores, segmenter, training
+from turia.commands import installed, live, policy, scores, segmenter, training
 from turia.commands.extras import missing_extra
 from turia.errors import Stopped, TuriaError
 
@@ -43,6 +43,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     installed.doctor,
 )
 SEGMENTER_COMMANDS: tuple[Callable[..., None], ...] = (segmenter.train, segmenter.apply)
+POLICY_COMMANDS: tuple[Callable[..., None], ...] = (policy.train,)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -135,6 +136,13 @@ def _segmenter(context: typer.Context) -> None:
         raise typer.Exit(2)
 
 
+def _policy(context: typer.Context) -> None:
+    """Train the heads of learned policies, which decide when words are written."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
+
+
 def _make_app() -> typer.Typer:
     """The table as Typer wants it."""
     whole = typer.Typer(
@@ -146,11 +154,15 @@ def _make_app() -> typer.Typer:
     whole.callback()(_options)
     for command in COMMANDS:
         whole.command()(command)
-    below = typer.Typer()
-    below.callback(invoke_without_command=True)(_segmenter)
-    for command in SEGMENTER_COMMANDS:
-        below.command()(command)
-    whole.add_typer(below, name="segmenter")
+    for name, described, commands in (
+        ("segmenter", _segmenter, SEGMENTER_COMMANDS),
+        ("policy", _policy, POLICY_COMMANDS),
+    ):
+        below = typer.Typer()
+        below.callback(invoke_without_command=True)(described)
+        for command in commands:
+            below.command()(command)
+        whole.add_typer(below, name=name)
     return whole
 
 

@@ -353,6 +353,72 @@ class SegmenterRecipe:
 
 
 @dataclass(frozen=True)
+class ChunkHeads:
+    """Heads of the policy `chunk`."""
+
+    delays: tuple[Natural, ...] = (2,)
+    """Words that are read after the end of a chunk before it is decided; heads for each."""
+    least_words: Positive = 2
+    """Of a chunk, on either side."""
+
+
+@dataclass(frozen=True)
+class ActHeads:
+    """Heads of the policy `act`."""
+
+    lag_costs: tuple[NotNegative, ...] = (0.05, 0.1, 0.2)
+    """What a word of lag costs, in nats (lambda); a head for each."""
+    lags: tuple[Positive, ...] = (1, 2, 3, 4, 6, 8, 12, 20)
+    """Lags in words at which the loss of each target word is looked at, beside that of the whole sentence."""
+    words: Positive = 12
+    """Target words of each sentence that are learned from, drawn at random: the states of all would fill the memory."""
+
+    def __post_init__(self) -> None:
+        if list(self.lags) != sorted(set(self.lags)) or not self.lags:
+            raise ConfigError(f"lags is {list(self.lags)}, expected growing numbers")
+
+
+@dataclass(frozen=True)
+class HeadTraining:
+    """The perceptrons and their optimiser."""
+
+    hidden: Positive = 64
+    epochs: Positive = 10
+    batch: Positive = 512
+    learning_rate: AboveZero = 1e-3
+    dev_share: BelowOne = 0.1
+    """Share of the sentences that figures are computed on, and nothing is learned from."""
+
+
+@dataclass(frozen=True)
+class PolicyRecipe:
+    """Heads of one model, through which learned policies look at it."""
+
+    model: str
+    """The name of a model that came with Turia, or a folder."""
+    export: Path
+    """The model folder to write: the same model with its heads."""
+    train: tuple[Corpus, ...]
+    """Parallel corpora, best of the kind that will be translated."""
+    run: Path = Path("run")
+    """What is kept of the way there: the model with the graphs of this release, and the heads."""
+    seed: Natural = 1
+    align_sentences: Positive = 50_000
+    """Sentence pairs, at most, that the word alignments are learned from: the first ones of each corpus, alike many."""
+    sentences: Positive = 4000
+    """Sentence pairs among them, drawn at random, that the heads are learned from."""
+    max_words: Positive = 60
+    """Longer sentences, on either side, are left out."""
+    chunk: ChunkHeads = field(default_factory=ChunkHeads)
+    act: ActHeads = field(default_factory=ActHeads)
+    training: HeadTraining = field(default_factory=HeadTraining)
+
+    def __post_init__(self) -> None:
+        if not self.chunk.delays and not self.act.lag_costs:
+            raise ConfigError("nothing to learn: set chunk.delays or act.lag_costs")
+
+
+@dataclass(frozen=True)
 class Published:
     """Somebody else's outputs on the same test set, scored by our evaluation and drawn beside ours."""
 
@@ -388,12 +454,16 @@ class SweepRecipe:
     """Names of models that came with Turia, or folders, relative to the recipe's own as all paths are."""
     bounds: tuple[str, ...] = ()
     """Further models, run offline only: each a line above the curves, such as that of a bidirectional encoder."""
+    wait_k_models: tuple[str, ...] = ()
+    """Further models, run with wait-k only: those that have not the heads of a learned policy, say."""
     k: tuple[Positive, ...] = (1, 2, 4, 8, 16)
     """Of wait-k."""
     policies: tuple[str, ...] = ()
     """Further policies, such as "hold-n:n=3"; those of one name are one curve."""
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
+    blocks: tuple[Positive, ...] = ()
+    """No sentence ends: the stream is cut after every so many words."""
     oracle: bool = True
     """The reference segmentation too."""
     offline: bool = True
@@ -407,11 +477,15 @@ class SweepRecipe:
     gamma: AboveZero | None = None
     """Without it, each model's own."""
     rounding: Literal["floor", "ceil"] = "floor"
+    max_lag: Positive | None = None
+    """Words behind the speaker after which a policy that looks or is learned has to write; without it, the default."""
     streams: Literal["one", "documents"] = "one"
     """All documents as one stream, as in the paper, or a stream for each."""
     sentences: Natural = 0
     """The first so many of each test set; 0 takes all."""
     dal_scale: AboveZero = 0.85
+    latency: Literal["stream", "sentence"] = "stream"
+    """Over the whole stream, or of each sentence by itself, as systems that translate single sentences are measured."""
     resamples: Natural = 0
     """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
     baseline: str = ""
@@ -423,12 +497,16 @@ class SweepRecipe:
         for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
-        for name in ("k", "windows", "history", "encoding", "recompute", "beam"):
+        for name in ("k", "windows", "blocks", "history", "encoding", "recompute", "beam"):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ConfigError(f"{name} is {list(values)}, expected each value once")
-        if not (self.offline or (self.k and (self.windows or self.oracle))):
-            raise ConfigError("nothing to translate: set k, and windows or oracle; or offline")
+        if not (self.offline or ((self.k or self.policies) and (self.windows or self.blocks or self.oracle))):
+            raise ConfigError("nothing to translate: set k or policies, and windows, blocks or oracle; or offline")
+        if self.latency == "sentence" and (self.windows or self.blocks):
+            raise ConfigError("latency is 'sentence', which needs the sentences of the reference: set windows = []")
+        if self.latency == "sentence" and any(test.published for test in self.test):
+            raise ConfigError("latency is 'sentence', but published outputs are streams: leave published out")
         if any(k >= OFFLINE_K for k in self.k):
             raise ConfigError(
                 f"k of {OFFLINE_K} words or more reads whole sentences, for which there is offline = true"
@@ -439,7 +517,7 @@ class SweepRecipe:
             raise ConfigError("baseline is set, but resamples is 0: the test needs some, 1000 are usual")
         if len({file_name(test.name) for test in self.test}) < len(self.test):
             raise ConfigError("two test sets have one name, or names that make one folder: 'a b' and 'a-b' do")
-        models = self.models + self.bounds
+        models = self.models + self.wait_k_models + self.bounds
         if len({Path(model).name for model in models}) < len(models):
             raise ConfigError("two models have one name: the last parts of their folders must differ")
 
@@ -447,6 +525,7 @@ class SweepRecipe:
 COMMANDS: dict[type[Any], str] = {
     Recipe: "`turia prepare` and `turia train`",
     SegmenterRecipe: "`turia segmenter train`",
+    PolicyRecipe: "`turia policy train`",
     SweepRecipe: "`turia sweep`",
 }
 """Kinds of recipes, and what reads them."""

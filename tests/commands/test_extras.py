@@ -23,7 +23,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 
 def test_the_table_is_that_of_pyproject() -> None:
     own = {
-        extra: {re.split(r"[^\w-]", requirement)[0] for requirement in requirements} - {"turia"}
+        extra: {re.split(r"[^\w-]", requirement)[0].replace("-", "_") for requirement in requirements} - {"turia"}
         for extra, requirements in PROJECT["optional-dependencies"].items()
         if extra != "dev"
     }
@@ -34,7 +34,7 @@ def test_the_docs_name_every_extra() -> None:
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `pip install (?:-e )?'\.\[(\w+)\]'`", page, re.MULTILINE)) == {*EXTRAS, "dev"}
     for packages in EXTRAS.values():
-        assert all(re.search(rf"\b{package}\b", page, re.IGNORECASE) for package in packages)
+        assert all(re.search(rf"\b{package.replace('_', '.')}\b", page, re.IGNORECASE) for package in packages)
 
 
 def test_without_an_extra_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,14 @@ def test_without_an_extra_the_command_to_install_it_is_named(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("torch.nn", "train"), ("matplotlib", "plot"), ("redis.asyncio", "redis"), ("ray", "ray"), ("numpy", None)],
+    [
+        ("torch.nn", "train"),
+        ("matplotlib", "plot"),
+        ("redis.asyncio", "redis"),
+        ("ray", "ray"),
+        ("systran_align", "align"),
+        ("numpy", None),
+    ],
 )
 def test_an_import_that_failed_is_explained_if_it_is_of_an_extra(module: str, extra: str | None) -> None:
     said = missing_extra(ModuleNotFoundError(f"No module named {module!r}", name=module))

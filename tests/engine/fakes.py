@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks
+from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks, States
 from turia.engine.model import Model
+from turia.policy.base import Head, State
 from turia.text.subwords import Subwords, train_subwords
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
 
@@ -40,6 +41,11 @@ class SourceSeen:
     def length(self) -> int:
         return len(self.columns)
 
+    @property
+    def states(self) -> States:
+        """[1, 2] of the last position: its id, and how far it saw."""
+        return np.array(self.columns[-1:], dtype=np.float32)
+
     def ids(self) -> list[int]:
         return [column[0] for column in self.columns]
 
@@ -58,6 +64,11 @@ class TargetSeen:
     def length(self) -> int:
         return len(self.rows)
 
+    @property
+    def states(self) -> States:
+        """[1, 2] of the last row: its piece, and how much of the source it saw."""
+        return np.array([[self.rows[-1].piece, len(self.rows[-1].seen)]], dtype=np.float32)
+
     def truncated(self, length: int) -> TargetSeen:
         return TargetSeen(self.rows[:length])
 
@@ -66,6 +77,7 @@ class Fake:
     """Runs requests one by one and remembers how many came together. A row's attention is on the last that it sees."""
 
     can_look = True
+    gives_states = True
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -190,7 +202,22 @@ class Chaos(Fake):
         return scores
 
 
-def fake_model(backend: Fake, encoder: str = "pbe", anchor: str = "sentence", max_positions: int = 512) -> Model:
+def chance(state: State) -> float:
+    """A head without a network: a probability that depends on all that it is shown."""
+    digest = hashlib.blake2b(state.tobytes(), digest_size=4).digest()
+    return int.from_bytes(digest, "little") / 2**32
+
+
+HEADS: dict[str, Head] = dict.fromkeys(("chunk-source-1", "chunk-target-1", "act-0.2"), chance)
+
+
+def fake_model(
+    backend: Fake,
+    encoder: str = "pbe",
+    anchor: str = "sentence",
+    max_positions: int = 512,
+    heads: Mapping[str, Head] = HEADS,
+) -> Model:
     return Model(
         "fake",
         backend,
@@ -201,4 +228,5 @@ def fake_model(backend: Fake, encoder: str = "pbe", anchor: str = "sentence", ma
         gamma=1.0,
         history=60,
         max_positions=max_positions,
+        heads=heads,
     )

@@ -17,9 +17,11 @@ from turia.engine.batcher import run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ModelError
+from turia.policy.act import Act
 from turia.policy.adaptive import Adaptive
 from turia.policy.alignatt import AlignAtt
 from turia.policy.base import CountingPolicy, Draft, LookingPolicy, Memory, Policy, Situation
+from turia.policy.chunk import Chunk
 from turia.policy.edatt import EDAtt
 from turia.policy.holdn import HoldN
 from turia.policy.localagreement import LocalAgreement
@@ -164,6 +166,8 @@ ours = [
     Adaptive(1, 3, 0.0, 0.01),
     Whole(),
     WaitK(2),
+    Chunk(0.6, 1),
+    Act(0.2, 0.1),
 ]
 policies = st.sampled_from([*ours, Counting(), Silent(), EveryOther()])
 speeches = st.lists(st.integers(1, 8), min_size=1, max_size=5).flatmap(

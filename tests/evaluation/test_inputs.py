@@ -12,6 +12,7 @@ from turia.evaluation.inputs import (
     load_streams,
     read_lines,
     sentences_from_actions,
+    sentences_from_trace,
     stream_from_actions,
     stream_from_trace,
 )
@@ -201,3 +202,34 @@ def test_sentence_by_sentence_there_is_nothing_to_cut() -> None:
     path = [Path("x")]
     with pytest.raises(InputError, match="nothing re-segmented"):
         load_streams(path, path, hypotheses=path, actions=path, resegmented=path, sentences=True)
+
+
+def sentence_trace(third: str) -> str:
+    """The first sentence is cut after two words, as a long one is; `third` is its third word."""
+    return (
+        '{"type":"stream","version":1,"k":2}\n'
+        '{"type":"write","word":"one","index":0,"read":2,"sentence":0,"reason":"policy"}\n'
+        '{"type":"write","word":"two","index":1,"read":2,"sentence":0,"reason":"catch-up"}\n'
+        '{"type":"sentence","sentence":0,"source_words":2,"target_words":2,"reason":"forced"}\n'
+        f"{third}"
+        '{"type":"sentence","sentence":1,"source_words":1,"target_words":1,"reason":"given"}\n'
+        '{"type":"write","word":"four","index":3,"read":4,"sentence":2,"reason":"policy"}\n'
+        '{"type":"sentence","sentence":2,"source_words":2,"target_words":1,"reason":"end"}\n'
+        '{"type":"end","source_words":5,"target_words":4}\n'
+    )
+
+
+def test_a_trace_is_taken_sentence_by_sentence(write: Write) -> None:
+    third = '{"type":"write","word":"three","index":2,"read":3,"sentence":1,"reason":"catch-up"}\n'
+    files = write(trace=sentence_trace(third))
+    first, second = sentences_from_trace(files["source"], files["reference"], files["trace"])
+    assert (first.words, first.delays, first.source_lengths) == (["one", "two", "three"], [2, 2, 3], [3])
+    assert (second.words, second.delays, second.references) == (["four"], [1], ["four five"])
+    assert second.segments == [["four"]]
+
+
+def test_a_trace_of_other_sentences_is_not_taken_sentence_by_sentence(write: Write) -> None:
+    third = '{"type":"write","word":"three","index":2,"read":4,"sentence":1,"reason":"policy"}\n'
+    files = write(trace=sentence_trace(third))
+    with pytest.raises(InputError, match="a word was written after its sentence; expected a stream cut at the source"):
+        sentences_from_trace(files["source"], files["reference"], files["trace"])

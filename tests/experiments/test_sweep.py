@@ -30,6 +30,8 @@ from turia.schema import from_dict
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Trace
 
+PUBLISHED = {"name": "x", "corpus": {}, "published": {"folder": "y"}}
+
 
 def recipe(folder: Path, **keys: object) -> SweepRecipe:
     return SweepRecipe(folder, (SweepTest("toy set", Corpus()),), **keys)  # type: ignore[arg-type]
@@ -55,6 +57,22 @@ def test_without_history_or_beam_the_model_s_own_is_taken() -> None:
     assert only == Configuration(None, Whole(), 40, beam=3)
 
 
+def test_blocks_and_max_lag_are_told_apart_and_told_only_where_they_are_used() -> None:
+    keys = {"k": (2,), "policies": ("hold-n:n=1",), "windows": (), "blocks": (90,), "history": (0,), "beam": (1,)}
+    found = configurations(recipe(Path("x"), offline=False, max_lag=50, **keys), model())
+    assert [one.name() for one in found] == [
+        "b90-k2-h0",
+        "b90-hold-n-n-1-h0-lag50",
+        "oracle-k2-h0",
+        "oracle-hold-n-n-1-h0-lag50",
+    ]
+    assert found[1].as_json()["block"] == 90
+    assert found[1].as_json()["max_lag"] == 50
+    assert found[2].as_json().keys() == {
+        "window", "policy", "history", "encoding", "recompute", "beam", "gamma"
+    }  # fmt: skip
+
+
 def test_every_variant_has_a_folder_of_its_own() -> None:
     found = configurations(
         recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model()
@@ -70,6 +88,11 @@ def test_every_variant_has_a_folder_of_its_own() -> None:
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
         ({"models": ["a/de-en"], "bounds": ["b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
+        ({"latency": "sentence"}, "latency is 'sentence', which needs the sentences of the reference"),
+        (
+            {"latency": "sentence", "windows": [], "test": [PUBLISHED]},
+            "latency is 'sentence', but published outputs are streams",
+        ),
         ({"baseline": "w = 0"}, "baseline is set, but resamples is 0"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),

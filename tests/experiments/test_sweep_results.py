@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,19 @@ def test_a_sweep_scores_its_traces(toml: Path) -> None:
         assert (results.folder / name).stat().st_size > 100
 
 
+def test_sentences_are_measured_by_themselves_and_blocks_have_a_curve(toml: Path) -> None:
+    text = toml.read_text(encoding="utf-8")
+    toml.write_text(text.replace("windows = [0, 2]", 'windows = []\nlatency = "sentence"'), encoding="utf-8")
+    rows = sweep(toml, lambda share, what: None).rows
+    # Sentences of six words: nothing is later than that, while a stream's mean delay may be.
+    assert {row.report.sentences for row in rows} == {5}
+    (offline,) = (row for row in rows if row.offline)
+    assert offline.report.figure("AL").value == 6.0
+    toml.write_text(text.replace("windows = [0, 2]", "windows = []\nblocks = [4]\noracle = false"), encoding="utf-8")
+    rows = sweep(toml, lambda share, what: None).rows
+    assert {row.curve for row in rows} == {"blocks of 4 words", "whole sentences"}
+
+
 def test_results_can_be_published(toml: Path, model_folder: Path) -> None:
     """No folder of this machine is in them, but what the recipe itself says."""
     toml.write_text(toml.read_text("utf-8").replace(str(model_folder), f"./{model_folder.name}"), encoding="utf-8")
@@ -195,6 +209,21 @@ def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_pa
     page = (results.folder / "results.md").read_text("utf-8")
     assert "bare (`" in page
     assert page.count("|model:de-en|") == 1, "the sums of several models are told above, once"
+
+
+def test_models_that_are_run_with_wait_k_only_need_no_heads(toml: Path, model_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(model_folder, tmp_path / "other")
+    changed = 'windows = []\noffline = false\npolicies = ["hold-n:n=1"]\nwait_k_models = ["other"]'
+    text = toml.read_text(encoding="utf-8").replace("windows = [0, 2]", changed)
+    toml.write_text(text, encoding="utf-8")
+    rows = sweep(toml, lambda share, what: None).rows
+    assert [(row.system, row.k) for row in rows] == [
+        ("tiny", 1),
+        ("tiny", 3),
+        ("tiny", None),
+        ("other", 1),
+        ("other", 3),
+    ]
 
 
 def test_curves_are_tested_against_a_baseline(toml: Path) -> None:

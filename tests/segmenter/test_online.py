@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.delays import stream_delay
 from turia.errors import InputError
-from turia.segmenter.online import Decision, GivenSegmenter, Reason, ReleasedWord, Segmenter, State
+from turia.segmenter.online import BlockSegmenter, Decision, GivenSegmenter, Reason, ReleasedWord, Segmenter, State
 from turia.stream.sentences import offsets
 
 
@@ -208,3 +208,14 @@ def test_a_state_of_another_segmenter_is_refused() -> None:
 def test_impossible_settings_are_refused(window: int, limit: int) -> None:
     with pytest.raises(InputError):
         Scripted(window, max_words=limit)
+
+
+def test_blocks_are_cut_after_so_many_words_and_saved_in_between() -> None:
+    segmenter = BlockSegmenter(3)
+    found = [segmenter.push(word)[0].reason for word in "abcd"]
+    assert found == [None, None, Reason.FORCED, None]
+    restored = BlockSegmenter(3)
+    restored.restore(segmenter.state())
+    assert [restored.push(word)[0].reason for word in "ef"] == [None, Reason.FORCED]
+    restored.push("g")
+    assert restored.flush() == [ReleasedWord(None, Reason.END)]

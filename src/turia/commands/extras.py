@@ -22,6 +22,7 @@ EXTRAS = {
     "train": ("onnx", "py3langid", "safetensors", "torch"),
     "redis": ("redis",),
     "ray": ("ray",),
+    "align": ("systran_align",),
 }
 
 

@@ -1,6 +1,6 @@
 """What the engine asks of a model: requests, states, and a backend that runs them. Nothing here knows ONNX Runtime.
 
-Letters: P columns kept, R new rows, S source positions, V vocabulary, L decoder layers, H heads.
+Letters: P columns kept, R new rows, S source positions, V vocabulary, L decoder layers, H heads, D width.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from turia.text.layout import Ints
 
 Logits = npt.NDArray[np.float32]
 """[V]"""
+States = npt.NDArray[np.float32]
+"""[R, D] what the last layer of an encoder or a decoder makes of its rows."""
 T = TypeVar("T")
 
 
@@ -25,12 +27,22 @@ class EncoderState(Protocol):
     @property
     def length(self) -> int: ...
 
+    @property
+    def states(self) -> States | None:
+        """Of the positions of the call that gave it; None if the backend does not give them."""
+        ...
+
 
 class DecoderState(Protocol):
     """What is kept of the target rows of a window."""
 
     @property
     def length(self) -> int: ...
+
+    @property
+    def states(self) -> States | None:
+        """Of the last rows, at least of the last one, of the call that gave it; None if the backend gives none."""
+        ...
 
     def truncated(self, length: int) -> DecoderState:
         """The state of the first `length` rows."""
@@ -82,6 +94,8 @@ class Backend(Protocol):
 
     can_look: bool
     """Whether it takes look requests."""
+    gives_states: bool
+    """Whether its states have `states`, which learned policies look at."""
 
     def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]: ...
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from turia.config import Anchor, Encoder
 from turia.engine.backend import Backend
+from turia.policy.base import Head
 from turia.text.choice import Forbidden, forbidden_pieces
 from turia.text.subwords import Subwords
 
@@ -46,6 +48,8 @@ class Model:
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise."""
     attention: Attention = Attention()
+    heads: Mapping[str, Head] = field(default_factory=dict)
+    """What learned policies look through, by name."""
 
     @cached_property
     def forbidden(self) -> Forbidden:

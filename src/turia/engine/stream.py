@@ -23,7 +23,7 @@ from turia.engine.settings import Settings
 from turia.engine.window import History, PartialSentence, are_reads
 from turia.engine.writer import REPLACEMENT, Writer
 from turia.errors import InputError, ModelError
-from turia.policy.base import CountingPolicy, LookingPolicy, Memory, Situation
+from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Memory, Situation, check_heads
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import WaitK, words_needed
 from turia.policy.whole import Whole
@@ -100,7 +100,7 @@ class Stream:
             "gamma": settings.gamma,
             "history": settings.history,
             **({"rounding": policy.rounding} if isinstance(policy, WaitK) else {}),
-            **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy) else {}),
+            **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy | LearnedPolicy) else {}),
             "encoding": settings.encoding,
             "recompute": settings.recompute,
             **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
@@ -195,6 +195,8 @@ class Stream:
         elif isinstance(policy, CountingPolicy):
             while not self._muted and policy.may_write(self._situation()):
                 yield from self._write_word("policy", records)
+        elif isinstance(policy, LearnedPolicy):
+            yield from self._ask_heads(policy, records)
         else:
             assert isinstance(policy, LookingPolicy)
             yield from self._look(policy, records)
@@ -215,6 +217,25 @@ class Stream:
             return False
         self._record_word(word, reason, records)
         return True
+
+    def _ask_heads(self, policy: LearnedPolicy, records: list[Record]) -> Steps[None]:
+        """Writes words for as long as the policy's heads say so."""
+        writer, heads, memory = self._writer, self.model.heads, self._policy_memory
+        source = yield from writer.source_state()
+        wanted = policy.wants_row(self._situation(), source, heads, memory)
+        more = True
+        while more and not self._muted:
+            at = self._situation()
+            overdue = at.lag >= self.settings.max_lag
+            if self._draft_words(at) == 0 or not (wanted or overdue):
+                return
+            may = False
+            if wanted:
+                target = yield from writer.target_state()
+                wanted = may = policy.may_write(at, source, target, heads, memory)
+            if not may and not overdue:
+                return
+            more = yield from self._write_word("policy" if may else "max-lag", records)
 
     def _look(self, policy: LookingPolicy, records: list[Record]) -> Steps[None]:
         """Drafts what could follow, and commits as much of it as the policy keeps."""
@@ -458,6 +479,13 @@ def _fitting(model: Model, settings: Settings) -> Settings:
             f"{model.name}: policy {settings.policy.name} looks at attention, which this model folder does not give; "
             "export the model again with this release"
         )
+    if isinstance(settings.policy, LearnedPolicy):
+        check_heads(settings.policy, model.heads, model.name)
+        if not model.backend.gives_states:
+            raise ModelError(
+                f"{model.name}: policy {settings.policy.name} looks at states, which this model folder does not give; "
+                "export the model again with this release"
+            )
     if settings.beam > 1 and model.target_subwords.space_first:
         raise ModelError(f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart")
     return settings

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from turia.engine.draft import Drafted, Drafting
 from turia.engine.model import Model
 from turia.engine.settings import LONGEST_WORD, Settings
 from turia.engine.window import History, PartialSentence
-from turia.policy.base import LookingPolicy
+from turia.policy.base import LearnedPolicy, LookingPolicy, State
 from turia.policy.guards import length_limit
 from turia.policy.masks import encoder_reach, words_limit
 from turia.policy.waitk import WaitK
@@ -63,6 +64,7 @@ class Writer:
     def __post_init__(self) -> None:
         self._encoded: EncoderState | None = None
         self._decoded: DecoderState | None = None
+        self._peeked: _Peek | None = None
         target_past = self.history.target_sentences()
         self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
         self._past_positions = len(self._source_window(PartialSentence(), None).ids)
@@ -151,7 +153,7 @@ class Writer:
         read = self._past_positions + len(self.source.ids) + (self.closing is not None)
         if self._encoded is None or self._encoded.length < read:
             self._encoded = yield from self._encode_window(self._source_window(self.source, self.closing))
-            if self.reads and isinstance(self.settings.policy, LookingPolicy):
+            if self.reads and self._encodes_at_reads():
                 self.drafting.encodings.append(read)
         return self._encoded
 
@@ -203,9 +205,30 @@ class Writer:
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
         memory = yield from self.read_all()
+        peeked, self._peeked = self._peeked, None
+        if peeked is not None and not word_begun and peeked.memory is memory:
+            self._decoded = peeked.state
+            return peeked.state, peeked.logits, memory.length
         state, ids, limits = self.unfed(memory, [*self.target.ids, *word_begun])
         ((self._decoded, logits),) = yield [DecodeRequest(state, memory, ids, limits)]
         return self._decoded, logits, memory.length
+
+    def source_state(self) -> Steps[State]:
+        """The encoder state of the last word read, for learned policies."""
+        memory: EncoderState = yield from self.read_all()
+        assert memory.states is not None
+        state: State = memory.states[-1]
+        return state
+
+    def target_state(self) -> Steps[State]:
+        """The decoder state of the row that would write the next word. If it is written now, the row is not computed
+        again; if not, it is forgotten, as it will see more when it writes."""
+        memory: EncoderState = yield from self.read_all()
+        known, ids, limits = self.unfed(memory, self.target.ids)
+        ((state, logits),) = yield [DecodeRequest(known, memory, ids, limits)]
+        self._peeked = _Peek(memory, state, logits)
+        row: State = state.states[-1]
+        return row
 
     def _replay(self) -> Steps[None]:
         """In a restored stream: the very calls that wrote what is written, each with what had been read by then.
@@ -214,7 +237,7 @@ class Writer:
         became known late. Where the decoder recomputes, those of the encoder are enough.
         """
         looks = isinstance(self.settings.policy, LookingPolicy)
-        encodings = list(self.drafting.encodings) if looks else []
+        encodings = list(self.drafting.encodings) if self._encodes_at_reads() else []
         fed: list[int] = []
         position = 0
         for call, count in enumerate(self._fed_together()):
@@ -243,6 +266,10 @@ class Writer:
         ids, limits = np.append(ids, guess).astype(np.int64), np.append(limits, [now] * len(guess)).astype(np.int64)
         (looks,) = yield [LookRequest(state, self._encoded, ids, limits)]
         self._decoded = looks.state.truncated(looks.state.length - len(guess))
+
+    def _encodes_at_reads(self) -> bool:
+        """Whether the policy has each word encoded as soon as it is read, and not only when something is written."""
+        return isinstance(self.settings.policy, LookingPolicy | LearnedPolicy)
 
     def _fed_together(self) -> list[int]:
         """How many of the written pieces went into the decoder with each call: what a draft committed at once, a word
@@ -337,6 +364,14 @@ class Writer:
 
     def ends_word(self, piece: int) -> bool:
         return bool(self.model.target_subwords.ends_word[piece])
+
+
+class _Peek(NamedTuple):
+    """The row that would write the next word, computed before it was known whether it will be written."""
+
+    memory: EncoderState
+    state: DecoderState
+    logits: Logits
 
 
 def _lead(settings: Settings) -> int:

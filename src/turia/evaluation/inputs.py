@@ -12,6 +12,7 @@ Lines end with a newline and with nothing else; words are parted by white space.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -22,7 +23,7 @@ from turia.errors import FormatError, InputError
 from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
 from turia.stream.times import sentence_seconds
-from turia.stream.trace import End, Trace, parse_trace
+from turia.stream.trace import End, SentenceEnd, Trace, Write, parse_trace
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,31 @@ def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: P
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
     return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _seconds(record, lengths))
+
+
+def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[StreamLog]:
+    """Each sentence as a stream of its own. The trace is of a stream whose sentences were those of the source file."""
+    lengths, references = read_sentences(source, reference)
+    record = parse_trace(read_lines(trace), str(trace), sum(lengths))
+    _check_whole(record, sum(lengths), trace)
+    ends = list(accumulate(lengths))
+    words: list[list[str]] = [[] for _ in lengths]
+    delays: list[list[int]] = [[] for _ in lengths]
+    begin = 0
+    """Source words before the sentence that is being written; a long one may have been cut."""
+    for written in record.records:
+        if isinstance(written, Write):
+            line = bisect_right(ends, begin)
+            words[line].append(written.word)
+            delays[line].append(written.read - (ends[line] - lengths[line]))
+            if written.read > ends[line]:
+                raise FormatError("a word was written after its sentence; expected a stream cut at the source", trace)
+        elif isinstance(written, SentenceEnd):
+            begin += written.source_words
+    return [
+        StreamLog([length], [text], said, when, [said], record.settings)
+        for length, text, said, when in zip(lengths, references, words, delays, strict=True)
+    ]
 
 
 def _seconds(trace: Trace, source_lengths: Sequence[int]) -> Seconds | None:

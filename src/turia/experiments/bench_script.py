@@ -42,6 +42,8 @@ class _Followed:
     begun: bool = False
     """Whether its last piece began a word, and did not end it."""
 
+    states = None
+
     @property
     def length(self) -> int:
         return int(self.inner.length)
@@ -66,6 +68,7 @@ class ScriptedBackend:
 
     can_look = False
     """A script has no attention."""
+    gives_states = False
 
     def __init__(self, model: Model) -> None:
         self._model = model

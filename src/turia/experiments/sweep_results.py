@@ -24,7 +24,7 @@ from rich.table import Table
 from turia import __version__
 from turia.config import Published, SweepRecipe, file_name, load_recipe
 from turia.errors import FormatError, InputError
-from turia.evaluation.inputs import load_streams, read_lines
+from turia.evaluation.inputs import load_streams, read_lines, sentences_from_trace
 from turia.evaluation.options import EvaluationOptions
 from turia.evaluation.quality import paired_p_values
 from turia.evaluation.report import Report, evaluate
@@ -140,6 +140,8 @@ class _ScoreTask:
     run: Run
     curve: str
     options: EvaluationOptions
+    sentences: bool = False
+    """Each sentence is measured by itself."""
 
 
 def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
@@ -148,7 +150,8 @@ def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
         recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language
     )
     curves = curves_of(planned)
-    tasks = [_ScoreTask(run, curve, options) for run, curve in zip(planned.runs, curves, strict=True)]
+    by_sentence = recipe.latency == "sentence"
+    tasks = [_ScoreTask(run, curve, options, by_sentence) for run, curve in zip(planned.runs, curves, strict=True)]
     rows = list(in_processes(_score_run, tasks, min(processes, len(tasks))))
     languages = (planned.models[0].source_language, planned.models[0].target_language)
     for test in recipe.test:
@@ -202,11 +205,13 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
     differing = {
         name for name in VARIED.values() if len({getattr(configuration, name) for configuration in chosen}) > 1
     }
-    one_segmentation = len({configuration.window for configuration in chosen}) == 1
+    one_segmentation = len({configuration.segments for configuration in chosen}) == 1
     several_policies = len({one.policy.name for one in chosen if not one.offline}) > 1
 
     def name(one: Configuration) -> str:
         segments = "oracle segments" if one.window is None else f"w = {one.window}"
+        if one.block is not None:
+            segments = f"blocks of {one.block} words"
         if one.offline:
             segments = "whole sentences"
         parts = [] if one_segmentation and not one.offline and (differing or several_policies) else [segments]
@@ -231,7 +236,11 @@ def _search(configuration: Configuration) -> str:
 
 def _score_run(task: _ScoreTask) -> Row:
     run = task.run
-    loaded = load_streams(run.test.sources, run.test.references, run.traces())
+    files_of_run = run.test.sources, run.test.references, run.traces()
+    if task.sentences:
+        loaded = [one for paths in zip(*files_of_run, strict=True) for one in sentences_from_trace(*paths)]
+    else:
+        loaded = load_streams(*files_of_run)
     # Traces of older releases do not say which files they are of; their configuration.json does.
     model_files = run.model.sha256[:SHORT_SUM]
     streams = [replace(stream, settings={**stream.settings, "files": model_files}) for stream in loaded]

@@ -40,14 +40,15 @@ def write_folder(
 
 
 def write_tensors(
-    folder: Path, config: ModelConfig, tensors: Tensors, card: str, subwords: Path, segmenter: Sequence[Path] = ()
+    folder: Path, config: ModelConfig, tensors: Tensors, card: str, subwords: Path, parts: Sequence[Path] = ()
 ) -> None:
-    """The same from the tensors of graphs: those of another model folder, say."""
+    """The same from the tensors of graphs: those of another model folder, say. `parts` are the files of an exported
+    segmenter and of heads."""
     _check_free(folder)
     try:
         with replacing(folder) as new:
             new.mkdir()
-            for source in [*_subword_files(config, subwords), *segmenter]:
+            for source in [*_subword_files(config, subwords), *parts]:
                 shutil.copyfile(source, new / source.name)
             save_graphs(config.shape, tensors, config.precision, new)
             write_config(config, new)

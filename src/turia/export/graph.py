@@ -55,7 +55,8 @@ def save_graphs(shape: Shape, tensors: Tensors, precision: Precision, folder: Pa
 def encoder_graph(
     shape: Shape, stored: Mapping[str, TensorProto], precision: Precision, streams: int
 ) -> onnx.ModelProto:
-    """ids, positions [1, N] -> kept [2L, H, N, E] and memory [2 · decoder layers, H, N, E] of the new positions."""
+    """ids, positions [1, N] -> kept [2L, H, N, E], memory [2 · decoder layers, H, N, E] and states [N, D] of the new
+    positions."""
     graph = _Graph(shape, stored, precision, streams, shape.encoder_layers)
     x = graph.embed("target_embedding" if shape.joint else "source_embedding")
     for index, layer in enumerate(encoder_layers(shape)):
@@ -67,6 +68,7 @@ def encoder_graph(
     tensors = 2 * shape.decoder_layers
     memory = graph.add("Reshape", graph.linear(states, "memory"), graph.sizes(-1, tensors, *graph.heads))
     graph.give("memory", [tensors, graph.heads[0], "rows", graph.heads[1]], "Transpose", memory, perm=[1, 2, 0, 3])
+    graph.give_states(states)
     return graph.model("encoder")
 
 
@@ -76,6 +78,7 @@ def decoder_graph(
     """ids, positions [1, N], last [streams] -> kept [2L, H, N, E] of the new rows, logits [streams, V] of the last.
 
     A graph that `looks` gives the logits [N, V] of all rows, and the cross-attention [L, H, R, M] of each stream's.
+    Last come the states [·, D] of the rows that have logits.
     """
     graph = _Graph(shape, stored, precision, streams, shape.decoder_layers)
     if not looks:
@@ -102,6 +105,7 @@ def decoder_graph(
     graph.give("logits", sizes, "Reshape", scores, graph.sizes(rows, vocabulary))
     if looks:
         graph.give_attention()
+    graph.give_states(states)
     return graph.model("look" if looks else "decoder")
 
 
@@ -184,6 +188,11 @@ class _Graph:
         """The new keys and values of all layers."""
         heads, size = self.heads
         self.give("kept", [2 * self.layers, heads, "rows", size], "Concat", *self.kept, axis=0)
+
+    def give_states(self, states: str) -> None:
+        """What the last layer makes of the rows, for heads that policies look through."""
+        self.give("states", ["rows" if not self.only_last_rows else self.streams, self.shape.width], "Reshape", states,
+                  self.sizes(-1, self.shape.width))  # fmt: skip
 
     def give_attention(self) -> None:
         """The cross-attention of all layers, stream by stream."""
@@ -332,7 +341,8 @@ def _write_weights(tensors: Tensors, path: Path) -> dict[str, TensorProto]:
     """Writes the tensors one after the other; gives the initialisers that refer to them."""
     stored = {}
     with path.open("wb") as file:
-        for name, array in tensors.items():
+        # In the order of their names: a model that is exported again has the same file, by whose sum heads know it.
+        for name, array in sorted(tensors.items()):
             file.write(bytes(-file.tell() % _ALIGNMENT))
             place = {"location": path.name, "offset": file.tell(), "length": array.nbytes}
             file.write(np.ascontiguousarray(array).tobytes())

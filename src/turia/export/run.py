@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from turia.export.stored import read_tensors
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
 from turia.runtime.folder import CARD_FILE, ModelConfig, load_folder
+from turia.runtime.heads import head_list
 from turia.runtime.shape import Precision
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, SegmenterSettings, segmenter_files
 from turia.training.run import RunFolder
@@ -57,9 +59,15 @@ def export_run(
     return config
 
 
-def export_model(model: Path, folder: Path, history: int | None = None, beam: int | None = None) -> ModelConfig:
+def export_model(
+    model: Path,
+    folder: Path,
+    history: int | None = None,
+    beam: int | None = None,
+    heads: Sequence[Path] | None = None,
+) -> ModelConfig:
     """Writes `folder` from a model folder of any release, with the graphs of this one. Its weights, precision, card
-    and segmenter stay; `history` and `beam` change only where they are given."""
+    and segmenter stay; `history`, `beam` and `heads` change only where they are given."""
     old = load_folder(model)
     config = replace(
         old.config,
@@ -68,7 +76,10 @@ def export_model(model: Path, folder: Path, history: int | None = None, beam: in
     )
     card = (model / CARD_FILE).read_text(encoding="utf-8") if (model / CARD_FILE).exists() else ""
     segmenter = sorted(model / name for name in old.listed if name.startswith("segmenter"))
-    write_tensors(folder, config, read_tensors(model), card, model, segmenter)
+    own_heads = [model / name for name in head_list(old).files()]
+    write_tensors(
+        folder, config, read_tensors(model), card, model, [*segmenter, *(own_heads if heads is None else heads)]
+    )
     return config
 
 

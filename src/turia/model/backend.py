@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks
+from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks, States
 from turia.model.layers import KeysValues
 from turia.model.transformer import Transformer
 from turia.text.layout import Ints
@@ -22,11 +22,20 @@ class TorchSource:
     """Encoder states, and what its layers keep."""
 
     kept: list[KeysValues]
-    states: torch.Tensor
+    all_states: torch.Tensor
+    """[1, S, D] of all positions."""
+    new: int
+    """Positions of the last call."""
 
     @property
     def length(self) -> int:
-        return self.states.shape[1]
+        return self.all_states.shape[1]
+
+    @property
+    def states(self) -> States:
+        """[R, D] of the last call."""
+        found: States = self.all_states[0, -self.new :].float().cpu().numpy()
+        return found
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,8 @@ class TorchTarget:
     """What the decoder's layers keep."""
 
     kept: list[KeysValues]
+    states: States | None = None
+    """[1, D] of the last row."""
 
     @property
     def length(self) -> int:
@@ -49,6 +60,7 @@ class TorchBackend:
 
     can_look = False
     """Validation runs wait-k, which does not look."""
+    gives_states = True
 
     def __init__(self, model: Transformer) -> None:
         self.model = model.eval()
@@ -60,8 +72,8 @@ class TorchBackend:
         for request in requests:
             past: TorchSource | None = request.state  # type: ignore[assignment]
             encoded = self.model.encode(self._row(request.ids), self._row(request.reach), past.kept if past else None)
-            states = torch.cat([past.states, encoded.states], dim=1) if past else encoded.states
-            found.append(TorchSource(encoded.kept, states))
+            states = torch.cat([past.all_states, encoded.states], dim=1) if past else encoded.states
+            found.append(TorchSource(encoded.kept, states, len(request.ids)))
         return found
 
     @torch.no_grad()
@@ -70,12 +82,13 @@ class TorchBackend:
         for request in requests:
             past: TorchTarget | None = request.state  # type: ignore[assignment]
             source: TorchSource = request.memory  # type: ignore[assignment]
-            memory = self.model.memory(source.states)
+            memory = self.model.memory(source.all_states)
             decoded = self.model.decode(
                 self._row(request.ids), memory, self._row(request.limit), past.kept if past else None
             )
             logits = self.model.logits(decoded.states[0, -1])
-            found.append((TorchTarget(decoded.kept), logits.float().cpu().numpy()))
+            last: States = decoded.states[0, -1:].float().cpu().numpy()
+            found.append((TorchTarget(decoded.kept, last), logits.float().cpu().numpy()))
         return found
 
     def look(self, requests: Sequence[LookRequest]) -> list[Looks]:

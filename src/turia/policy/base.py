@@ -1,10 +1,12 @@
 """The seam between the engine and the rules that say when a word is written.
 
-A policy is a frozen value with a name and parameters. It makes one decision, in one of two ways:
+A policy is a frozen value with a name and parameters. It makes one decision, in one of three ways:
 
 - A `CountingPolicy` answers before anything is decoded: may the next target word be written now?
 - A `LookingPolicy` answers after it: the engine drafts a continuation of what is committed, from all that has been
   read, and the policy keeps a prefix of the draft.
+- A `LearnedPolicy` looks at the states of the model through small networks (heads) that the model folder has: may the
+  next target word be written now?
 
 The engine keeps what always holds, so no policy has to: nothing is taken back, no sentence ends before its source
 does, a closed sentence is written to its end (catch-up), and a policy that does not write falls at most `max_lag` words
@@ -17,14 +19,23 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from turia.errors import ModelError
+
 Memory = dict[str, Any]
 """What a policy remembers within a sentence: plain JSON data, which is saved and restored with the stream."""
+State = npt.NDArray[np.float32]
+"""[D] what the last layer of the encoder or the decoder makes of one position."""
+Head = Callable[[State], float]
+"""A small network that was trained for one model: a probability from a state, or from two of them, joined."""
+Heads = Mapping[str, Head]
+"""By name."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +117,35 @@ class LookingPolicy(Policy):
     @abstractmethod
     def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
         """How many words of the draft are committed. `memory` is empty at the beginning of each sentence."""
+
+
+class LearnedPolicy(Policy):
+    """Decides by heads, which look at the model's states."""
+
+    @abstractmethod
+    def head_names(self) -> tuple[str, ...]:
+        """The heads that it needs with these parameters."""
+
+    def wants_row(self, at: Situation, source: State, heads: Heads, memory: Memory) -> bool:
+        """Asked once for each word that is read: whether the decoder row that would write is worth computing.
+
+        `source` is the encoder state of the last word read. `memory` is empty at the beginning of each sentence.
+        """
+        return True
+
+    @abstractmethod
+    def may_write(self, at: Situation, source: State, target: State, heads: Heads, memory: Memory) -> bool:
+        """Whether the next word may be written; asked again after each word, until it says no.
+
+        `target` is the decoder state of the row that would write.
+        """
+
+
+def check_heads(policy: LearnedPolicy, known: Collection[str], model: str) -> None:
+    """Refuses a policy whose heads the model does not have."""
+    for name in policy.head_names():
+        if name not in known:
+            raise ModelError(
+                f"{model}: policy {policy} needs the head {name}, the model has {', '.join(sorted(known)) or 'none'}; "
+                "train it with `turia policy train`"
+            )

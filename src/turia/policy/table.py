@@ -6,9 +6,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from turia.errors import ConfigError
+from turia.policy.act import Act
 from turia.policy.adaptive import Adaptive
 from turia.policy.alignatt import AlignAtt
 from turia.policy.base import Policy
+from turia.policy.chunk import Chunk
 from turia.policy.edatt import EDAtt
 from turia.policy.holdn import HoldN
 from turia.policy.localagreement import LocalAgreement
@@ -26,6 +28,8 @@ POLICIES: dict[str, type[Policy]] = {
         AlignAtt,
         EDAtt,
         Adaptive,
+        Chunk,
+        Act,
     )
 }
 

@@ -91,6 +91,8 @@ class SourceState:
     """For more source positions."""
     memory: Columns
     """For the decoder's cross-attention."""
+    states: Floats | None = None
+    """[R, D] of the positions of the last call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,8 @@ class TargetState:
     length: int
     kept: Columns
     """For more target rows."""
+    states: Floats | None = None
+    """[1, D] of the last row of the last call, or [R, D] of all of its rows if it was a look."""
 
     def truncated(self, length: int) -> TargetState:
         """The state of the first `length` rows."""
@@ -129,6 +133,7 @@ class Runtime:
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
         self._looker = _Graphs(folder.path, "look", threads, providers)
         self.can_look = folder.can_look
+        self.gives_states = self._encoder.gives_states() and self._decoder.gives_states()
         self._begin_encoding = _nothing(shape, shape.encoder_layers)
         self._begin_decoding = _nothing(shape, shape.decoder_layers)
         self._check(folder)
@@ -151,13 +156,14 @@ class Runtime:
             for request, state in zip(group, states, strict=True):
                 _check_limits(request.reach, state.length + len(request.ids))
                 rows.append(_Rows(request.ids, request.reach, state.length, state.kept))
-            kept, memory = self._encoder.run(rows)
+            kept, memory, *given = self._encoder.run(rows)
             for state, place in zip(states, _places(rows), strict=True):
                 results.append(
                     SourceState(
                         state.length + place.stop - place.start,
                         state.kept.extended(state.length, kept[:, :, place]),
                         state.memory.extended(state.length, memory[:, :, place]),
+                        given[0][place] if given else None,
                     )
                 )
         return results
@@ -167,9 +173,10 @@ class Runtime:
         results = []
         for group in _groups(requests):
             rows = [self._rows(request) for request in group]
-            kept, logits = self._decoder.run(rows)
+            kept, logits, *given = self._decoder.run(rows)
             for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
-                results.append((_extended(one, kept[:, :, place]), logits[stream]))
+                last = given[0][stream : stream + 1] if given else None
+                results.append((_extended(one, kept[:, :, place], last), logits[stream]))
         return results
 
     def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
@@ -178,9 +185,12 @@ class Runtime:
         for group in _groups(requests):
             rows = [self._rows(request) for request in group]
             kept, logits, *attention = self._looker.run(rows)
+            # As many attentions as the graph has streams; states, which older graphs do not give, come after them.
+            given = attention[_streams(rows) :]
             for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
                 seen = attention[stream][:, :, :, : group[stream].memory.length]
-                results.append(Looks(_extended(one, kept[:, :, place]), logits[place], seen))
+                states = given[0][place] if given else None
+                results.append(Looks(_extended(one, kept[:, :, place], states), logits[place], seen))
         return results
 
     def _rows(self, request: DecodeRequest) -> _Rows:
@@ -223,9 +233,14 @@ class Runtime:
             )
 
 
-def _extended(rows: _Rows, kept: Floats) -> TargetState:
+def _extended(rows: _Rows, kept: Floats, states: Floats | None) -> TargetState:
     """The state that `rows` continue, with the columns of the new rows."""
-    return TargetState(rows.length + len(rows.ids), rows.kept.extended(rows.length, kept))
+    return TargetState(rows.length + len(rows.ids), rows.kept.extended(rows.length, kept), states)
+
+
+def _streams(rows: Sequence[_Rows]) -> int:
+    """Of the smallest graph that takes them all."""
+    return min(size for size in STREAMS if size >= len(rows))
 
 
 def _check_arguments(threads: int, providers: Sequence[str]) -> None:
@@ -244,10 +259,14 @@ class _Graphs:
 
     def run(self, rows: Sequence[_Rows]) -> Any:
         """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
-        streams = min(size for size in STREAMS if size >= len(rows))
+        streams = _streams(rows)
         # Streams that are missing are played by the first one.
         played = [*rows, *[rows[0]] * (streams - len(rows))]
         return self.session(streams).run(None, _feeds(played, last=self._side == "decoder"))
+
+    def gives_states(self) -> bool:
+        """Folders of release 0.1 do not."""
+        return any(output.name == "states" for output in self.session(1).get_outputs())
 
     def session(self, streams: int) -> onnxruntime.InferenceSession:
         if streams not in self._sessions:

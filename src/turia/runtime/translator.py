@@ -13,6 +13,7 @@ from turia.errors import InputError, ModelError
 from turia.policy.base import Policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
+from turia.runtime.heads import load_heads
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
@@ -98,6 +99,7 @@ class Translator:
             fingerprint=folder.sha256()[:SHORT_SUM],
             beam=settings.beam,
             attention=Attention(config.attention_layer, config.attention_head),
+            heads=load_heads(folder),
         )
         return cls(folder, loaded)
 

@@ -191,6 +191,27 @@ class Segmenter(ABC):
         return ReleasedWord(word, reason)
 
 
+class BlockSegmenter(Segmenter):
+    """Knows no sentences: cuts the stream after every so many words, wherever that is."""
+
+    reason = Reason.FORCED
+
+    def __init__(self, words: int) -> None:
+        super().__init__(0, Decision(), max_words=words)
+
+    def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
+        return 0.0
+
+    def _remember(self, word: str | None, ended: bool) -> None: ...
+
+    def _begin(self) -> None: ...
+
+    def _own_state(self) -> State:
+        return {}
+
+    def _restore_own(self, state: State) -> None: ...
+
+
 class GivenSegmenter(Segmenter):
     """Sentence lengths known beforehand, in words as given: the oracle of the paper's experiments."""
 

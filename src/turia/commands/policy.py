@@ -1,0 +1,27 @@
+"""`turia policy`: heads of learned policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from turia.commands.extras import needs
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A policy recipe.")],
+) -> None:
+    """Train the heads of learned policies for a model. Writes the model with its heads to a new folder."""
+    needs("train")
+    needs("align", "word alignment")
+    from turia.config import PolicyRecipe, load_recipe
+    from turia.system.console import Display
+    from turia.training.policy.training import train as learn
+
+    with Display("policy") as display:
+        report = learn(load_recipe(PolicyRecipe, recipe), display.update)
+    for line in report.lines():
+        print(line)
+    print(report.folder)

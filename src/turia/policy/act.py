@@ -1,0 +1,40 @@
+"""Adaptive computation time (Schneider and Waibel 2020; the KIT system of IWSLT 2020 within a sentence): each word that
+is read adds to the probability that enough has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State
+from turia.schema import BelowOne, NotNegative
+
+
+@dataclass(frozen=True)
+class Act(LearnedPolicy):
+    """Adds up the halting probabilities of the words read since the last write, and writes when they reach
+    1 - epsilon. The last word read counts again for the next target word: so several may be written after one READ."""
+
+    name: ClassVar[str] = "act"
+    lag_cost: NotNegative = 0.2
+    """What a word of lag cost in the training of the head (the paper's lambda), in nats: more is sooner."""
+    epsilon: BelowOne = 0.1
+
+    def head_names(self) -> tuple[str, ...]:
+        """One for each lag cost."""
+        return (halting_head(self.lag_cost),)
+
+    def may_write(self, at: Situation, source: State, target: State, heads: Heads, memory: Memory) -> bool:
+        """Whether the probabilities have come to 1 - epsilon."""
+        probability = heads[halting_head(self.lag_cost)](np.concatenate([source, target]))
+        total: float = memory.get("sum", 0.0) + probability
+        halts = total >= 1 - self.epsilon
+        memory["sum"] = 0.0 if halts else total
+        return halts
+
+
+def halting_head(lag_cost: float) -> str:
+    """Has enough been read for the next word? From the states of both sides, the encoder's first."""
+    return f"act-{lag_cost:g}"

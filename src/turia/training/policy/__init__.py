@@ -1,0 +1,1 @@
+"""Learned policies: word alignments, chunks, states of a model, and the heads that learn from them."""

@@ -1,0 +1,144 @@
+"""Heads: two-layer perceptrons on states, trained in minutes, and their export as small ONNX graphs.
+
+Letters: B samples, M lags, N numbers of a state, or of two of them joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from turia.config import HeadTraining
+from turia.training.policy.states import Floats, Labelled, Lagged
+
+OPSET, IR_VERSION = 17, 9
+_REST_WORDS = 10.0
+"""Words of lag that are counted for a word that is not written when all has been read."""
+
+
+class Perceptron(nn.Module):
+    """Numbers [..., N] -> logit [...]."""
+
+    def __init__(self, values: int, hidden: int, bias: float = 0.0) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(values, hidden), nn.Linear(hidden, 1)
+        with torch.no_grad():
+            self.second.bias.fill_(bias)
+
+    def forward(self, values: Tensor) -> Tensor:
+        logits: Tensor = self.second(F.relu(self.first(values))).squeeze(-1)
+        return logits
+
+
+def train_boundary_head(data: Labelled, chosen: HeadTraining, seed: int) -> Perceptron:
+    """A head that says yes or no: cross-entropy."""
+    states, labels = torch.from_numpy(data.states), torch.from_numpy(data.labels).float()
+    torch.manual_seed(seed)
+    head = Perceptron(states.shape[-1], chosen.hidden)
+
+    def loss(batch: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(head(states[batch]), labels[batch])
+
+    _optimise(head, len(states), loss, chosen)
+    return head.eval()
+
+
+def train_halting_head(data: Lagged, lag_cost: float, chosen: HeadTraining, seed: int) -> Perceptron:
+    """A head whose probabilities spread a target word over lags: the least expected loss + lag_cost · lag.
+
+    Each time a word is drawn, it begins at a lag of its own, as it does in a stream, where the words before it decide
+    how much has been read.
+    """
+    states = torch.from_numpy(data.states)
+    # Who has not halted when all was read would wait on: without a price for that, nothing would be learned there.
+    costs = torch.from_numpy(with_rest(data.losses) + lag_cost * with_rest(data.lags, _REST_WORDS))
+    read = torch.from_numpy(data.read)
+    torch.manual_seed(seed)
+    # So careful at first that the gradient comes from several lags.
+    head = Perceptron(states.shape[-1], chosen.hidden, bias=-1.0)
+    begins = torch.Generator().manual_seed(seed)
+
+    def loss(batch: Tensor) -> Tensor:
+        begin = torch.randint(states.shape[1], (len(batch),), generator=begins)
+        probabilities = torch.sigmoid(head(states[batch].float()))
+        return (halting_shares(probabilities, read[batch], begin) * costs[batch]).sum(dim=1).mean()
+
+    _optimise(head, len(states), loss, chosen)
+    return head.eval()
+
+
+def halting_shares(probabilities: Tensor, read: Tensor, begin: Tensor) -> Tensor:
+    """[B, M + 1] how much of a word is written at each lag: what its halting probability adds, from lag number `begin`
+    [B] on, until all of it is; and the rest. Between two lags, each word read adds the later one's.
+
+    probabilities, read [B, M].
+    """
+    number = torch.arange(read.shape[1])
+    words = torch.diff(read, dim=1, prepend=read[:, :1]).float()
+    words = torch.where(number == begin[:, None], torch.ones_like(words), words) * (number >= begin[:, None])
+    total = (words * probabilities).cumsum(dim=1).clamp(max=1.0)
+    total = torch.cat([total, torch.ones_like(total[:, :1])], dim=1)
+    return torch.diff(total, dim=1, prepend=torch.zeros_like(total[:, :1]))
+
+
+def with_rest(values: Floats, more: float = 0.0) -> Floats:
+    """[B, M] -> [B, M + 1]: of the rest as of the last lag, and `more`."""
+    return np.concatenate([values, values[:, -1:] + np.float32(more)], axis=1)
+
+
+def _optimise(head: Perceptron, samples: int, loss: Callable[[Tensor], Tensor], chosen: HeadTraining) -> None:
+    optimiser = torch.optim.Adam(head.parameters(), lr=chosen.learning_rate)
+    for batch in _batches(samples, chosen):
+        optimiser.zero_grad()
+        loss(batch).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+
+def _batches(samples: int, chosen: HeadTraining) -> Iterator[Tensor]:
+    for _ in range(chosen.epochs):
+        yield from torch.randperm(samples).split(chosen.batch)
+
+
+@torch.no_grad()
+def boundary_figures(head: Perceptron, data: Labelled) -> tuple[float, float]:
+    """Precision and recall at 0.5."""
+    said = (head(torch.from_numpy(data.states)) >= 0).numpy()
+    right = float((said & data.labels).sum())
+    return right / max(1.0, float(said.sum())), right / max(1.0, float(data.labels.sum()))
+
+
+@torch.no_grad()
+def halting_figures(head: Perceptron, data: Lagged) -> tuple[float, float]:
+    """Expected loss and lag of a word that begins at the smallest lag."""
+    probabilities = torch.sigmoid(head(torch.from_numpy(data.states).float()))
+    begin = torch.zeros(len(probabilities), dtype=torch.int64)
+    shares = halting_shares(probabilities, torch.from_numpy(data.read), begin).numpy()
+    losses, lags = with_rest(data.losses), with_rest(data.lags)
+    return float((shares * losses).sum(axis=1).mean()), float((shares * lags).sum(axis=1).mean())
+
+
+def save_head(head: Perceptron, path: Path) -> None:
+    """values [1, N] -> probability [1, 1]"""
+    tensors = {name.replace(".", "_"): tensor.numpy() for name, tensor in head.state_dict().items()}
+    nodes = [
+        helper.make_node("Gemm", ["values", "first_weight", "first_bias"], ["inner"], transB=1),
+        helper.make_node("Relu", ["inner"], ["kept"]),
+        helper.make_node("Gemm", ["kept", "second_weight", "second_bias"], ["logit"], transB=1),
+        helper.make_node("Sigmoid", ["logit"], ["probability"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "head",
+        [helper.make_tensor_value_info("values", TensorProto.FLOAT, [1, head.first.in_features])],
+        [helper.make_tensor_value_info("probability", TensorProto.FLOAT, [1, 1])],
+        [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in tensors.items()],
+    )
+    opsets = [helper.make_opsetid("", OPSET)]
+    onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="turia"), path)

@@ -1,0 +1,40 @@
+"""Adaptive computation time: probabilities that are added up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from turia.errors import ConfigError
+from turia.policy.act import Act
+from turia.policy.base import Memory, Situation, State
+from turia.policy.table import parse_policy
+
+AT = Situation(3, 0)
+SOURCE, TARGET = np.ones(2, dtype=np.float32), np.zeros(3, dtype=np.float32)
+
+
+def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> None:
+    memory: Memory = {}
+    said = iter([0.5, 0.25, 0.25, 0.5, 0.5])
+    heads = {"act-0.2": lambda state: next(said)}
+    decisions = [Act(0.2, 0.0).may_write(AT, SOURCE, TARGET, heads, memory) for _ in range(5)]
+    assert decisions == [False, False, True, False, True]
+    assert memory == {"sum": 0.0}
+
+
+def test_its_head_is_shown_both_states_the_source_s_first() -> None:
+    shown: list[State] = []
+
+    def head(state: State) -> float:
+        shown.append(state)
+        return 1.0
+
+    Act(0.05).may_write(AT, SOURCE, TARGET, {"act-0.05": head}, {})
+    np.testing.assert_array_equal(shown, [[1, 1, 0, 0, 0]])
+
+
+def test_it_is_typed_with_its_parameters() -> None:
+    assert parse_policy("act:lag_cost=0.05") == Act(0.05, 0.1)
+    with pytest.raises(ConfigError, match="policy act: epsilon is 1"):
+        parse_policy("act:epsilon=1")

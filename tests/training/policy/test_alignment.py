@@ -1,0 +1,36 @@
+"""Word alignments by systran-align."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from turia.corpus.sentence_pairs import SentencePair
+from turia.errors import InputError
+from turia.training.policy.alignment import LEAST_PAIRS, align
+
+WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+
+
+def toy_pairs(count: int) -> list[SentencePair]:
+    """Each word is its own translation, in capitals and with a comma; the order of the first two is turned round."""
+    rng = random.Random(1)
+    pairs = []
+    for _ in range(count):
+        source = rng.sample(WORDS, rng.randint(3, 6))
+        target = [source[1], source[0], *source[2:]]
+        pairs.append(SentencePair(tuple(source), tuple(f"{word.capitalize()}," for word in target)))
+    return pairs
+
+
+def test_the_words_of_a_toy_language_find_each_other() -> None:
+    pairs = toy_pairs(LEAST_PAIRS)
+    expected = [{(0, 1), (1, 0), *((n, n) for n in range(2, len(pair.source)))} for pair in pairs]
+    found = align(pairs)
+    assert sum(set(links) == links_of for links, links_of in zip(found, expected, strict=True)) > 0.95 * len(pairs)
+
+
+def test_a_corpus_that_is_too_small_is_refused() -> None:
+    with pytest.raises(InputError, match="train has 3 sentence pairs, too few to align their words; expected 1000"):
+        align(toy_pairs(3))

@@ -1,0 +1,67 @@
+"""From a model folder and a corpus to a model with heads, which streams use and other models refuse."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
+from turia.errors import ModelError
+from turia.export.run import export_model
+from turia.runtime.folder import load_folder, read_sums
+from turia.runtime.heads import head_list
+from turia.runtime.translator import Translator
+from turia.stream.trace import Write
+from turia.training.policy.training import PolicyReport, train
+
+
+@pytest.fixture(scope="module")
+def trained(model_folder: Path, toy_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> PolicyReport:
+    place = tmp_path_factory.mktemp("policy")
+    recipe = PolicyRecipe(
+        str(model_folder), place / "export", (Corpus(path=toy_corpus),), place / "run", sentences=40,
+        chunk=ChunkHeads((1,)), act=ActHeads((0.2,), (1, 2, 4), 3), training=HeadTraining(hidden=4, epochs=2),
+    )  # fmt: skip
+    shown: list[float] = []
+    report = train(recipe, lambda share, what: shown.append(share))
+    assert shown == sorted(shown)
+    assert shown[-1] == 1.0
+    return report
+
+
+def test_the_model_with_heads_runs_their_policies(trained: PolicyReport) -> None:
+    assert [head.name for head in trained.heads] == ["chunk-source-1", "chunk-target-1", "act-0.2"]
+    assert trained.lines()[0] == "1,100 sentence pairs aligned, 40 of them learned from"
+    translator = Translator.load(trained.folder)
+    for policy in ("chunk:delay=1,threshold=0.1", "act"):
+        stream = translator.stream(policy=policy, max_lag=3, punctuation=True)
+        records = [record for word in ("ba", "be", "bi", "bo", "da.") for record in stream.push(word)] + stream.flush()
+        assert any(isinstance(record, Write) for record in records)
+    with pytest.raises(ModelError, match="needs the head chunk-source-2, the model has act-0"):
+        translator.stream(policy="chunk", punctuation=True)
+
+
+def test_heads_stay_with_a_model_that_is_exported_again(trained: PolicyReport, tmp_path: Path) -> None:
+    export_model(trained.folder, tmp_path / "again")
+    assert read_sums(tmp_path / "again") == read_sums(trained.folder)
+    assert list(head_list(load_folder(tmp_path / "again")).values) == ["chunk-source-1", "chunk-target-1", "act-0.2"]
+
+
+def test_the_model_stays_as_it_was(trained: PolicyReport, model_folder: Path) -> None:
+    old, new = load_folder(model_folder), load_folder(trained.folder)
+    assert old.config == new.config
+    assert {name for name in new.listed if name.startswith("head")} == new.listed - old.listed
+
+
+def test_a_model_may_be_given_its_heads_in_its_own_folder(
+    trained: PolicyReport, toy_corpus: Path, tmp_path: Path
+) -> None:
+    own = Path(shutil.copytree(trained.folder, tmp_path / "own"))
+    recipe = PolicyRecipe(
+        str(own), own, (Corpus(path=toy_corpus),), tmp_path / "run", sentences=20,
+        chunk=ChunkHeads(()), act=ActHeads((0.5,), (1, 2), 2), training=HeadTraining(hidden=2, epochs=1),
+    )  # fmt: skip
+    train(recipe, lambda share, what: None)
+    assert list(head_list(load_folder(own)).values) == ["act-0.5"]
