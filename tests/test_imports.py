@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": {"stream"},
     "protocol": {"stream", "policy"},
     "formats": {*PURE, "segmenter", "runtime", "engine", "evaluation", "system"},
+    "speech": {"stream"},
     # Transcripts are subtitle files.
     "server": {*PURE, "segmenter", "runtime", "engine", "formats", "protocol", "system"},
     "corpus": {*PURE, "formats", "segmenter", "system"},
@@ -50,7 +51,7 @@ TORCH = ("turia.model.", "turia.training.", "turia.export.")
 TRAIN_EXTRA = (*TORCH, "turia.corpus.")
 # Runs only where another program is installed, which imports it itself.
 GUESTS = ("turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
-# The only modules that may import the packages of the `ray`, `redis`, `plot` and `align` extras.
+# The only modules that may import the packages of the other extras.
 OTHER_EXTRAS = (
     "turia.corpus.on_ray",
     "turia.server.on_ray",
@@ -59,6 +60,12 @@ OTHER_EXTRAS = (
     "turia.evaluation.plots",
     "turia.training.curves",
     "turia.training.policy.alignment",
+    "turia.commands.listen",
+    "turia.speech.microphone",
+    "turia.speech.sound",
+    "turia.speech.voice",
+    "turia.speech.vosk",
+    "turia.speech.whisper",
 )
 
 
@@ -97,7 +104,7 @@ def imported_modules(module: str) -> set[str]:
 
 def test_the_extras_have_what_is_looked_for_here() -> None:
     assert "torch" in EXTRAS["train"]
-    assert EXTRAS.keys() == {"train", "plot", "redis", "ray", "align"}
+    assert EXTRAS.keys() == {"train", "plot", "redis", "ray", "align", "audio", "speech", "vosk", "whisper"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -128,8 +135,8 @@ def test_torch_stays_where_it_belongs(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, OTHER_EXTRAS)])
-def test_many_machines_and_plots_are_extras(module: str) -> None:
-    others = {*EXTRAS["ray"], *EXTRAS["redis"], *EXTRAS["plot"], *EXTRAS["align"]}
+def test_many_machines_plots_and_sound_are_extras(module: str) -> None:
+    others = {package for extra, packages in EXTRAS.items() if extra != "train" for package in packages}
     assert not {name.split(".")[0] for name in imported_modules(module)} & others
 
 

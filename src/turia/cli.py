@@ -27,6 +27,7 @@ USAGE_ERROR = typer.BadParameter.__mro__[1]
 INTERRUPTED = 130
 COMMANDS: tuple[Callable[..., None], ...] = (
     live.translate,
+    live.listen,
     live.serve,
     live.send,
     scores.evaluate,

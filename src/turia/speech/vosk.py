@@ -1,0 +1,76 @@
+"""Vosk: recognisers for many languages, with a model folder of the user's. It has voice detection and times of its own.
+
+A word is final when its utterance is over, so captions come later than with the other recognisers.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from turia.errors import ModelError
+from turia.speech.recogniser import RATE, Recognised, Samples
+from turia.stream.times import SpokenWord
+
+BLOCK = RATE // 10
+"""Samples that Vosk gets at once. Where an utterance ends depends on it, so it is always the same."""
+
+
+class VoskRecogniser:
+    """One speaker's Vosk."""
+
+    speech_seconds = None
+
+    def __init__(self, folder: Path, language: str | None = None) -> None:
+        """`language` is that of the model; a folder does not say it."""
+        import vosk
+
+        if not (folder / "am").is_dir() and not (folder / "final.mdl").is_file():
+            raise ModelError(f"{folder}: not a Vosk model, which has a folder am or a file final.mdl")
+        vosk.SetLogLevel(-1)
+        self.language = language
+        self._kaldi: Any = vosk.KaldiRecognizer(vosk.Model(str(folder)), RATE)
+        self._kaldi.SetWords(True)
+        self._rest = np.zeros(0, np.float32)
+        self._partial: tuple[SpokenWord, ...] = ()
+        self._words, self._confidence = 0, 0.0
+
+    @property
+    def certainty(self) -> float | None:
+        return self._confidence / self._words if self._words else None
+
+    def push(self, samples: Samples) -> Recognised:
+        sound = np.concatenate([self._rest, samples])
+        whole = len(sound) // BLOCK * BLOCK
+        self._rest = sound[whole:].copy()
+        final: list[SpokenWord] = []
+        for begin in range(0, whole, BLOCK):
+            final += self._take(sound[begin : begin + BLOCK])
+        return Recognised(tuple(final), self._partial)
+
+    def flush(self) -> Recognised:
+        final = self._take(self._rest) if len(self._rest) else []
+        self._partial = ()
+        return Recognised((*final, *self._result(self._kaldi.FinalResult())))
+
+    def _take(self, block: Samples) -> list[SpokenWord]:
+        if self._kaldi.AcceptWaveform(as_pcm(block)):
+            self._partial = ()
+            return self._result(self._kaldi.Result())
+        guess = json.loads(self._kaldi.PartialResult()).get("partial", "")
+        self._partial = tuple(map(SpokenWord, guess.split()))
+        return []
+
+    def _result(self, text: str) -> list[SpokenWord]:
+        words = json.loads(text).get("result", [])
+        self._words += len(words)
+        self._confidence += sum(word.get("conf", 1.0) for word in words)
+        return [SpokenWord(word["word"], word["start"], word["end"]) for word in words]
+
+
+def as_pcm(samples: Samples) -> bytes:
+    """16-bit samples, little-endian."""
+    return (np.clip(samples, -1, 1) * 32767).round().astype("<i2").tobytes()

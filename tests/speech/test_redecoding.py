@@ -1,0 +1,85 @@
+"""A decoder of whole recordings as a recogniser of streams."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.speech.fakes import LevelDecoder, loud, sound
+from turia.speech.recogniser import Recognised, Samples
+from turia.speech.redecoding import RedecodingRecogniser
+from turia.stream.times import SpokenWord
+
+SPOKEN = sound((0, 1.0), (1, 0.7), (2, 0.7), (3, 0.7), (0, 1.0), (4, 0.8), (5, 0.6), (0, 0.5))
+
+
+def recognise(samples: Samples, chunk: int) -> tuple[list[Recognised], RedecodingRecogniser]:
+    recogniser = RedecodingRecogniser(LevelDecoder(), loud)
+    heard = [recogniser.push(samples[begin : begin + chunk]) for begin in range(0, len(samples), chunk)]
+    return [*heard, recogniser.flush()], recogniser
+
+
+def final(heard: list[Recognised]) -> list[SpokenWord]:
+    return [word for each in heard for word in each.final]
+
+
+def test_all_words_come_out_once_with_their_times() -> None:
+    heard, recogniser = recognise(SPOKEN, 1600)
+    words = final(heard)
+    assert [word.text for word in words] == ["w1", "w2", "w3", "w4", "w5"]
+    assert [word.end for word in words] == pytest.approx([1.7, 2.4, 3.1, 4.9, 5.5], abs=0.05)
+    assert [word.start for word in words] == pytest.approx([1.0, 1.7, 2.4, 4.1, 4.9], abs=0.05)
+    assert recogniser.certainty == pytest.approx(0.9)
+    assert recogniser.speech_seconds == pytest.approx(3.5, abs=0.1)
+    assert recogniser.language == "en"
+
+
+def test_words_are_final_before_their_utterance_is_over_and_partial_before_that() -> None:
+    heard, _ = recognise(SPOKEN, 1600)
+    came = {word.text: 0.1 * number for number, each in enumerate(heard, start=1) for word in each.final}
+    assert came["w1"] < 3.1
+    guessed = next(0.1 * number for number, each in enumerate(heard, start=1) if each.partial)
+    assert guessed < came["w1"]
+    assert heard[-1].partial == ()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(100, 9000))
+def test_any_chunking_gives_the_same_words(chunk: int) -> None:
+    assert final(recognise(SPOKEN, chunk)[0]) == final(recognise(SPOKEN, len(SPOKEN))[0])
+
+
+def test_a_speaker_without_a_pause_loses_and_doubles_nothing() -> None:
+    spoken = sound(*((1 + number % 9, 0.5) for number in range(80)))
+    words = [word.text for word in final(recognise(spoken, 1600)[0])]
+    # A word that is cut in two is heard twice: there is no quiet place in this sound.
+    assert [word for i, word in enumerate(words) if not i or word != words[i - 1]] == [
+        f"w{1 + number % 9}" for number in range(80)
+    ]
+    assert len(words) <= 80 + 5
+
+
+def test_times_never_go_back() -> None:
+    spoken = sound(*((1 + number % 9, 0.5) for number in range(80)))
+    ends = [word.end or 0.0 for word in final(recognise(spoken, 1600)[0])]
+    assert ends == sorted(ends)
+
+
+def test_silence_is_never_decoded() -> None:
+    decoder = LevelDecoder()
+    recogniser = RedecodingRecogniser(decoder, loud)
+    for _ in range(20):
+        assert recogniser.push(sound((0, 1.0))) == Recognised()
+    assert recogniser.flush() == Recognised()
+    assert decoder.lengths == []
+    assert recogniser.certainty is None
+
+
+def test_a_pause_that_becomes_the_end_is_not_decoded_twice() -> None:
+    decoder = LevelDecoder()
+    recogniser = RedecodingRecogniser(decoder, loud)
+    recogniser.push(sound((0, 0.5), (1, 0.4)))
+    before = len(decoder.lengths)
+    assert [word.text for word in recogniser.push(sound((0, 2.0))).final] == ["w1"]
+    assert len(decoder.lengths) == before + 1
