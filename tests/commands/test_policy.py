@@ -33,7 +33,7 @@ def test_without_the_aligner_the_extra_is_named(
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda package: None if package == "systran_align" else package)
     assert main(["policy", "train", str(recipe(tmp_path, model_folder))]) == 2
-    expected = "error: word alignment needs the align extra of Turia; install it: pip install 'turia[align]'\n"
+    expected = f"error: word alignment needs the align extra of Turia; install it: {extras.install_command('align')}\n"
     assert capsys.readouterr().err == expected
 
 
