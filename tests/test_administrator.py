@@ -20,6 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
 import urllib.error
 import urllib.request
 import zipfile
@@ -156,6 +157,7 @@ class Service:
             self.process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
         while not self.healthy():
             assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.1)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -17,10 +18,12 @@ import typer.main
 import yaml
 
 from tests.proxies import DEPLOY, need
-from tests.server.servers import ROOT
+from tests.server.servers import ROOT, free_port
 from turia.cli import app
 from turia.server.cluster import Totals
 from turia.server.metrics import Metrics
+from turia.server.stores.base import StoreError
+from turia.server.stores.redis import RedisStore
 
 UNIT = (DEPLOY / "turia.service").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
@@ -86,6 +89,22 @@ def test_the_services_of_compose_fit_together() -> None:
         assert not mounted.startswith(".") or (DEPLOY / mounted.split(":")[0]).exists()
     placeholders = set(re.findall(r"\{\$(\w+)", (DEPLOY / "Caddyfile").read_text(encoding="utf-8")))
     assert placeholders == caddy["environment"].keys()
+
+
+def test_the_redis_of_compose_wants_its_password_and_is_one_that_turia_takes(tmp_path: Path) -> None:
+    need("redis-server")
+    port, password = free_port(), "a-long-random-word"
+    *shell, line = shlex.split(COMPOSE["services"]["redis"]["command"].replace("$$", "$"))
+    command = [*shell, f"{line} --port {port} --dir {tmp_path} --bind 127.0.0.1"]
+    environment = os.environ | {"REDIS_PASSWORD": password}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as server:
+        try:
+            # It is waited for until it has begun.
+            RedisStore(f"redis://:{password}@127.0.0.1:{port}/0", patience=60.0).close()
+            with pytest.raises(StoreError, match="refuses this server"):
+                RedisStore(f"redis://127.0.0.1:{port}/0")
+        finally:
+            server.terminate()
 
 
 def test_the_unit_passes_systemds_check_and_is_shut_in(tmp_path: Path) -> None:

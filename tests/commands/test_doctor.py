@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import sqlite3
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -29,15 +31,14 @@ from turia.commands.doctor import (
 from turia.server.stores.sqlite import SqliteStore
 
 
-def only(findings: object) -> Finding:
-    [finding] = findings  # type: ignore[misc]
-    assert isinstance(finding, Finding)
+def only(findings: Iterable[Finding]) -> Finding:
+    [finding] = findings
     assert (finding.state == "ok") == (finding.mend == ""), "what is wrong has a remedy, what is well needs none"
     return finding
 
 
 def test_the_worst_finding_counts() -> None:
-    states = [Finding("disk", state, "found") for state in ("ok", "warning", "problem")]  # type: ignore[arg-type]
+    states = [Finding("disk", state, "found") for state in ("ok", "warning", "problem")]
     assert [worst(states[:count]) for count in range(4)] == ["ok", "ok", "warning", "problem"]
     assert Finding("disk", "warning", "little room", "make room").lines() == [
         "warning  disk       little room",
@@ -68,7 +69,7 @@ def test_files() -> None:
 
 def test_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, state in ((2e9, "ok"), (5e8, "warning"), (5e7, "problem")):
-        monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _, free=free: _Usage(free))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: _Usage(free))
         assert only(check_data(tmp_path / "not" / "there")).state == state
     assert not (tmp_path / "not").exists(), "it changes nothing"
     (tmp_path / "file").touch()
@@ -124,7 +125,7 @@ def test_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for synchronised, state in ((True, "ok"), (False, "warning"), (None, "ok")):
         monkeypatch.setattr(doctor, "_ntp", lambda synchronised=synchronised: synchronised)
         assert only(check_clock()).state == state
-    monkeypatch.setattr(doctor.time, "time", lambda: 0.0)
+    monkeypatch.setattr(time, "time", lambda: 0.0)
     assert only(check_clock()).state == "problem"
 
 

@@ -26,15 +26,18 @@ def record(
     return made
 
 
+def raises() -> None:
+    try:
+        dict[str, str]()["geheimnis"]
+    except KeyError as error:
+        raise ValueError("geheimnis") from error
+
+
 def raised() -> BaseException:
     """An error that quotes what was said, with a cause that does too."""
-    try:
-        try:
-            {}["geheimnis"]
-        except KeyError as error:
-            raise ValueError("geheimnis") from error
-    except ValueError as error:
-        return error
+    with pytest.raises(ValueError, match="geheimnis") as caught:
+        raises()
+    return caught.value
 
 
 def test_a_line_for_people() -> None:
@@ -58,7 +61,7 @@ def test_of_an_exception_the_kind_and_the_place_are_told_and_not_the_message() -
     text = TextLines().format(record("a batch failed", exception=raised()))
     assert "Traceback" in text
     assert text.index("ValueError") < text.index("KeyError")
-    assert "in raised" in text
+    assert "in raises" in text
     told = json.loads(JsonLines().format(record("a batch failed", exception=raised())))
     assert told["error"] == "ValueError"
     # The lines of the program are shown; it is what stands behind `KeyError:` that is left out.

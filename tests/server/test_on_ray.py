@@ -62,7 +62,7 @@ def test_connections_are_allowed_by_the_capacity_of_a_replica() -> None:
 
 
 def test_the_example_is_what_build_reads() -> None:
-    import yaml  # type: ignore[import-untyped]  # comes with Ray
+    import yaml
 
     from turia.server.on_ray import Deployed, build
 

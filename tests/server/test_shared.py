@@ -99,6 +99,20 @@ def test_a_session_moves_between_servers_and_a_viewer_elsewhere_sees_all_of_it(p
     assert pair.first.faults() == pair.second.faults() == []
 
 
+def test_a_session_that_is_deleted_at_one_server_ends_for_those_at_the_other(pair: Pair) -> None:
+    with begin(pair.first) as (begun, speaker):
+        send(speaker, type="words", seq=1, words=["ka"])
+        receive(speaker, "ack")
+        _, answer = pair.second.post(f"/api/sessions/{begun['session']}/tickets")
+        with open_socket(pair.second) as viewer:
+            send(viewer, type="hello", protocol=1, ticket=answer["ticket"])
+            events_until(viewer, "source")
+            status, _ = pair.first.headers(f"/api/sessions/{begun['session']}", "DELETE")
+            assert status == 204
+            assert receive(viewer, "error")["code"] == "deleted"
+        assert receive(speaker, "error")["code"] == "deleted"
+
+
 def test_a_killed_servers_sessions_go_on_at_the_other(pair: Pair) -> None:
     words = speech(50, seed=2)
 

@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -95,7 +96,7 @@ def _get(url: str, context: ssl.SSLContext | None, **headers: str) -> _Answer:
             return _Answer(error.code, _small(error.headers), error.read(1000).decode("utf-8", "replace"))
 
 
-def _small(headers: Mapping[str, str]) -> dict[str, str]:
+def _small(headers: Message) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 

@@ -73,6 +73,6 @@ class AnswersHead:
             return
 
         async def without_body(message: Message) -> None:
-            await send(message | {"body": b""} if message["type"] == "http.response.body" else message)
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app(scope | {"method": "GET"}, receive, without_body)
+        await self._app({**scope, "method": "GET"}, receive, without_body)
