@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,7 @@ class Stream:
         A note of kind "settings" tells the sentence from which they hold.
         """
         self._pending_settings = _fitting(self.model, self._chosen().changed(**settings))
+        self.ghosts.clear()
 
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
@@ -137,6 +139,8 @@ class Stream:
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
+        if self.ghosts and self.ghosts[0].word == word:
+            return self._become(self.ghosts[0])
         return self._work(self._push(word), word)
 
     def partial_steps(self, text: str) -> Steps[Partial]:
@@ -417,13 +421,24 @@ class Stream:
             writer.insist(owed.pieces, instead=False)
         return writer, self._draft_words(Situation(writer.source.words, writer.target.words, self.settings.gamma))
 
-    def commit_ahead(self, words: Iterable[OwedWord], reasons: Iterable[str]) -> list[Record]:
+    def commit_ahead(self, words: Sequence[OwedWord], reasons: Iterable[str]) -> list[Record]:
         """Lets these words of the sentence out now; they are owed until the final words come to them."""
+        for ghost in self.ghosts:
+            # Some have not come to these words: they owe them too.
+            ghost.stream.commit_ahead(words[ghost.stream.written - self.written :], repeat(""))
         records: list[Record] = []
         for word, reason in zip(words, reasons, strict=False):
             self._owed.append(word)
             self._put_out(word.text, reason, records)
         return records
+
+    def _become(self, ghost: Ghost) -> Steps[list[Record]]:
+        """The first word of the tail is final: what the ghost did for it is done."""
+        self._refuse_unless_open(ghost.word)
+        ghosts, out = self.ghosts[1:], self.written
+        vars(self).update(vars(ghost.stream), ghosts=ghosts)
+        return [record for record in ghost.records if not isinstance(record, Write) or record.index >= out]
+        yield  # a generator without steps
 
     # --- input ----------------------------------------------------------------------------------------------------
 

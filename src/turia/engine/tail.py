@@ -15,6 +15,8 @@ model, what its rows have seen, the sentence ends and the policy's memory are th
 
 Where the recogniser revised the tail, the final words may lead to another word in that place. What went out stays, and
 the stream goes on behind it. Decision 026 says what follows from this, and why nothing stronger can hold.
+
+A ghost that read what then became final has done the stream's work: the stream takes it over (`Stream.push_steps`).
 """
 
 from __future__ import annotations
@@ -75,8 +77,10 @@ class Ghost(NamedTuple):
 
     word: str
     stream: Stream
+    records: tuple[Record, ...]
+    """What this word of the tail led to."""
     written: tuple[Write, ...]
-    """What it has committed since it parted from the stream."""
+    """What all words of the tail up to this one led to."""
 
 
 def partial_steps(stream: Stream, text: str) -> Steps[Partial]:
@@ -105,7 +109,8 @@ def _follow(stream: Stream, tail: Sequence[str]) -> Steps[None]:
             # More words than the given sentences have: such a tail cannot become final.
             return
         before = ghosts[-1].written if ghosts else ()
-        ghosts.append(Ghost(word, ghost, (*before, *(record for record in records if isinstance(record, Write)))))
+        written = (record for record in records if isinstance(record, Write))
+        ghosts.append(Ghost(word, ghost, tuple(records), (*before, *written)))
 
 
 def agreed_words(stream: Stream, coming: Sequence[str]) -> Steps[list[OwedWord]]:
