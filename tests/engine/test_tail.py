@@ -26,6 +26,7 @@ from turia.policy.holdn import HoldN
 from turia.policy.localagreement import LocalAgreement
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
+from turia.runtime.translator import Translator, packaged_models
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import End, Record, SentenceEnd, Write
 
@@ -304,3 +305,36 @@ def test_together_streams_with_tails_get_what_they_get_alone(chosen: list[tuple[
     for records, new in zip(found, run_together([stream.flush_steps() for stream in streams], backend), strict=True):
         records += new
     assert found == expected
+
+
+GERMAN = "meine damen und herren ich danke ihnen für ihre aufmerksamkeit wir müssen heute über den haushalt sprechen"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("de-en" not in packaged_models(), reason="the model is not in this package")
+@pytest.mark.parametrize(("policy", "beam"), [("wait-k:k=4", 1), ("wait-k:k=3", 3), ("local-agreement", 1)])
+def test_the_shipped_model_gives_the_same_words_earlier(policy: str, beam: int) -> None:
+    translator = Translator.load("de-en")
+    spoken = GERMAN.split()
+    late = alone(translator.stream(policy=policy, beam=beam), spoken)
+    steps = [(word, spoken[at : at + 3]) for at, word in enumerate(spoken, start=1)]
+    early = with_tails(translator.stream(policy=policy, beam=beam), steps)
+    assert [write.word for write in writes(early)] == [write.word for write in writes(late)]
+    assert ends(early) == ends(late)
+    won = [b.read - a.read for a, b in zip(writes(early), writes(late), strict=True)]
+    assert min(won) >= 0
+    assert max(won) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("de-en" not in packaged_models(), reason="the model is not in this package")
+def test_with_the_shipped_model_a_tail_that_is_wrong_says_nothing_of_which_word() -> None:
+    translator = Translator.load("de-en")
+    spoken = GERMAN.split()
+    stream, blind = (translator.stream(policy="wait-k:k=4", beam=1) for _ in range(2))
+    for number, word in enumerate(spoken):
+        assert stream.push(word) == blind.push(word)
+        new = stream.push_partial(" ".join(reversed(spoken[number : number + 3]))).records
+        agreed = run_steps(agreed_words(blind, [write.word for write in writes(new)]), blind.model.backend)
+        assert blind.commit_ahead(agreed, [write.reason for write in writes(new)]) == new
+    assert stream.flush() == blind.flush()
