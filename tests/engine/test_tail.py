@@ -18,9 +18,11 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.tail import LONGEST_TAIL, Tentative, agreed_words
 from turia.errors import InputError
+from turia.policy.act import Act
 from turia.policy.adaptive import Adaptive
 from turia.policy.alignatt import AlignAtt
 from turia.policy.base import Policy
+from turia.policy.chunk import Chunk
 from turia.policy.edatt import EDAtt
 from turia.policy.holdn import HoldN
 from turia.policy.localagreement import LocalAgreement
@@ -33,7 +35,7 @@ from turia.stream.trace import End, Record, SentenceEnd, Write
 SPEECH = ["ka", "leta", "miso", "no", "punde", "rata", "leso", "minde", "nota", "–"]
 POLICIES = [
     WaitK(1), WaitK(3), WaitK(5), Whole(), HoldN(0), HoldN(2), LocalAgreement(2), LocalAgreement(3), AlignAtt(1),
-    AlignAtt(2), EDAtt(0.5, 1), Adaptive(1, 3, 0.0, 0.01),
+    AlignAtt(2), EDAtt(0.5, 1), Adaptive(1, 3, 0.0, 0.01), Chunk(0.5, 1), Act(0.2, 0.1),
 ]  # fmt: skip
 policies = st.sampled_from(POLICIES)
 encoders = st.sampled_from(["pbe", "unidirectional", "bidirectional"])
