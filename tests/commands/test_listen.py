@@ -32,6 +32,7 @@ from turia.speech.recogniser import RATE, Samples
 from turia.speech.redecoding import RedecodingRecogniser
 from turia.speech.sound import file_sound
 from turia.speech.vosk import as_pcm
+from turia.stream.times import SpokenWord
 from turia.stream.trace import parse_trace
 
 ENGLISH = Path(__file__).parents[2] / "examples/speech/english.wav"
@@ -77,7 +78,14 @@ def test_raw_sound_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stereo = np.repeat(np.frombuffer(as_pcm(SPOKEN), "<i2"), 2).tobytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stereo)))
     listener = Listener(recogniser(), SoundSource(PIPE, channels=2))
-    assert [word.text for word in listener.words()] == WORDS
+    assert [word.text for word in listener.words() if isinstance(word, SpokenWord)] == WORDS
+
+
+def test_a_silence_in_the_sound_closes_the_sentence(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "talk.wav", sound((0, 0.5), (1, 0.7), (2, 0.7), (0, 6.0), (3, 0.8)), RATE)
+    listener = Listener(recogniser(), SoundSource(path, fast=True))
+    heard = [item.text if isinstance(item, SpokenWord) else "..." for item in listener.words()]
+    assert heard == ["w1", "w2", "...", "w3"]
 
 
 def test_a_terminal_is_no_sound(monkeypatch: pytest.MonkeyPatch) -> None:

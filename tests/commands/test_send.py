@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.formats.cues import parse
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
+from turia.protocol.client import Speaker
+from turia.protocol.messages import TentativeText
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +101,51 @@ def test_what_is_wrong_is_told_in_a_line(command: list[str], capsys: pytest.Capt
     assert "detail" not in refused
     assert main([*command, "--k", "500"]) == 2
     assert capsys.readouterr().err.endswith("refused with 422: k is 500, expected a whole number from 1 to 100\n")
+
+
+def test_a_tail_is_shown_to_who_asks_and_brings_words_out_earlier(server: FakeServer) -> None:
+    async def speak() -> tuple[list[dict[str, Any]], TentativeText]:
+        shown: asyncio.Queue[TentativeText] = asyncio.Queue()
+        key = "a-key-of-many-letters"
+        async with Speaker(server.url, k=3, key=key, punctuation=True, on_tentative=shown.put_nowait) as speaker:
+            await speaker.say("ka", "le")
+            events = speaker.events()
+            early = [await anext(events) for _ in range(3)]
+            await speaker.partial("mi no pu")
+            early += [await anext(events) for _ in range(2)]
+            grey = await shown.get()
+            await speaker.end()
+            return early + [event async for event in events], grey
+
+    events, grey = asyncio.run(speak())
+    assert [(event["word"], event["read"]) for event in events if event["type"] == "write"] == [("ka", 2), ("le", 2)]
+    assert grey == TentativeText(5, ("mi", "no", "pu"), ("mi",))
+    assert [event["word"] for event in events if event["type"] == "source"] == ["ka", "le"]
+
+
+def test_the_server_closes_a_sentence_when_nobody_speaks(server: FakeServer) -> None:
+    async def speak() -> list[dict[str, Any]]:
+        key = "a-key-of-many-letters"
+        async with Speaker(server.url, k=9, key=key, punctuation=True, pause=0.01) as speaker:
+            await speaker.say("ka", "le")
+            found = []
+            async for event in speaker.events():
+                found.append(event)
+                if event["type"] == "sentence":
+                    break
+            return found
+
+    events = asyncio.run(speak())
+    assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
+    assert events[-1]["reason"] == "pause"
+
+
+def test_a_gap_between_times_is_sent_as_a_pause(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = tmp_path / "feed.txt"
+    feed.write_text("0 1000 ka le\n9000 9500 mi\n")
+    assert main([*command, "--input-format", "whisper", str(feed)]) == 0
+    assert capsys.readouterr().out == "ka le\nmi\n"
+    assert main([*command, "--input-format", "whisper", "--pause", "0", str(feed)]) == 0
+    assert capsys.readouterr().out == "ka le mi\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -16,8 +17,8 @@ import pytest
 from tests.engine.fakes import Echo, TargetSeen, fake_model
 from tests.formats.cues import parse
 from turia.cli import main
+from turia.commands.translate import _heard, translate
 from turia.commands.translate import run as run_command
-from turia.commands.translate import translate
 from turia.engine.backend import DecodeRequest, Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
@@ -25,8 +26,8 @@ from turia.errors import FormatError, InputError, ResourceError
 from turia.export.random_model import write_random_folder
 from turia.formats.output import OutputFormat
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.times import SpokenWord, sentence_seconds
-from turia.stream.trace import parse_trace
+from turia.stream.times import Silent, SpokenWord, UnstableTail, sentence_seconds
+from turia.stream.trace import SentenceEnd, parse_trace
 
 WORDS = ["ka", "le", "mi", "no", "pu"]
 
@@ -236,3 +237,44 @@ def test_every_option_of_the_command_reaches_the_stream(tmp_path: Path, capsys: 
 def test_without_times_there_are_none() -> None:
     assert "seconds" not in run("jsonl")[1]
     assert "ends" not in run("jsonl")[1]
+
+
+def heard_ends(words: list[Any], pause: float = 1.5) -> list[tuple[int, str]]:
+    trace = io.StringIO()
+    open_ended = Stream(fake_model(Echo()), GivenSegmenter([99]), Settings(k=9))
+    translate(open_ended, words, "text", io.StringIO(), trace, pause=pause)
+    records = parse_trace(trace.getvalue().splitlines()).records
+    return [(end.source_words, end.reason) for end in records if isinstance(end, SentenceEnd)]
+
+
+def test_a_silence_closes_the_sentence() -> None:
+    assert heard_ends([SpokenWord("ka"), SpokenWord("le"), Silent(), SpokenWord("mi")]) == [(2, "pause"), (1, "end")]
+    assert heard_ends([Silent(), SpokenWord("ka"), Silent(), Silent()]) == [(1, "pause")]
+
+
+def test_a_gap_between_times_closes_the_sentence_unless_that_is_off() -> None:
+    words = [SpokenWord("ka", 0.0, 0.5), SpokenWord("le", 0.6, 1.0), SpokenWord("mi", 7200.0, 7200.5)]
+    assert heard_ends(words) == [(2, "pause"), (1, "end")]
+    assert heard_ends(words, pause=0.0) == [(3, "end")]
+
+
+def test_a_tail_brings_words_out_earlier_and_is_not_in_the_trace() -> None:
+    trace = io.StringIO()
+    heard = [SpokenWord("ka"), SpokenWord("le"), UnstableTail("mi"), *map(SpokenWord, ("mi", "no", "pu"))]
+    assert not translate(
+        Stream(fake_model(Echo()), GivenSegmenter([5]), Settings(k=3)), heard, "text", io.StringIO(), trace
+    )
+    parsed = parse_trace(trace.getvalue().splitlines())
+    assert parsed.words() == WORDS
+    assert parsed.delays() == [2, 4, 5, 5, 5]
+
+
+def test_silence_on_a_pipe_closes_the_sentence() -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb") as file, open(writing, "wb", buffering=0) as pipe:
+        items = _heard(file, "vosk", "pipe", pause=0.01, partials=False)
+        pipe.write(b'{"text": "ka le"}\n{"partial": ""}\n')
+        assert [next(items) for _ in range(3)] == [SpokenWord("ka"), SpokenWord("le"), Silent()]
+        # A tail that nobody asked for says that somebody speaks, and no more.
+        pipe.write(b'{"partial": "mi"}\n')
+        assert next(items) == Silent()

@@ -202,6 +202,18 @@ class Chaos(Fake):
         return scores
 
 
+class Coin(Fake):
+    """One of two words, by a toss that depends on everything that it was ever shown: half of its drafts agree."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        toss = hashlib.blake2b(repr(state).encode(), digest_size=2).digest()
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        [piece] = subwords().encode_word(WORDS[toss[0] % 2])
+        scores[piece] = 1.0
+        scores[list(CLOSING_IDS)] = 2.0 if toss[1] < 40 else -1.0
+        return scores
+
+
 def chance(state: State) -> float:
     """A head without a network: a probability that depends on all that it is shown."""
     digest = hashlib.blake2b(state.tobytes(), digest_size=4).digest()

@@ -1,4 +1,4 @@
-"""Feeds of recognisers: final words with their times come out, partial ones never, and nonsense is named."""
+"""Feeds of recognisers: final words with their times come out, partial ones as tails, and nonsense is named."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turia.errors import FormatError
+from turia.formats import asr_feeds
 from turia.formats.asr_feeds import InputFormat, shared_out, spoken_words
-from turia.stream.times import SpokenWord
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 
 
 def heard(kind: InputFormat, *lines: str) -> list[tuple[str, float | None, float | None]]:
@@ -158,3 +159,55 @@ def test_what_is_not_the_format_is_refused_with_its_line(kind: InputFormat, line
 def test_a_text_shares_out_its_time() -> None:
     assert shared_out("a b", 1.0, 2.0) == [SpokenWord("a", 1.0, 1.5), SpokenWord("b", 1.5, 2.0)]
     assert shared_out("", 1.0, 2.0) == []
+
+
+def all_heard(kind: InputFormat, *lines: str | None) -> list[str]:
+    """Words as they are, tails in brackets, a silence as "..."."""
+
+    def shown(item: Heard) -> str:
+        match item:
+            case SpokenWord(text):
+                return text
+            case UnstableTail(text):
+                return f"[{text}]"
+            case Silent():
+                return "..."
+
+    return [shown(item) for item in asr_feeds.heard(kind, lines, "feed")]
+
+
+PARTIALS: list[tuple[InputFormat, list[str]]] = [
+    (
+        "vosk",
+        ['{"partial": "gut"}', '{"partial": "guten  tag"}', '{"result": [{"word": "guten", "start": 0, "end": 1}]}'],
+    ),
+    ("jsonl", ['{"text": "gut", "is_final": false}', '{"text": "guten tag", "is_final": false}', '{"text": "guten"}']),
+    ("deepgram", [result(["gut"], False), result(["guten", "tag"], False), result(["guten"], True)]),
+]
+
+
+@pytest.mark.parametrize(("kind", "lines"), PARTIALS, ids=[kind for kind, _ in PARTIALS])
+def test_a_partial_comes_out_as_the_tail_when_it_changes(kind: InputFormat, lines: list[str]) -> None:
+    short, long, final = lines
+    assert all_heard(kind, short, long, long, final) == ["[gut]", "[guten tag]", "guten"]
+    # It shrinks, and comes again after final words.
+    assert all_heard(kind, long, short, long) == ["[guten tag]", "[gut]", "[guten tag]"]
+    assert all_heard(kind, long, final, long, final) == ["[guten tag]", "guten", "[guten tag]", "guten"]
+
+
+def test_silence_passes_through_also_inside_a_message() -> None:
+    assert all_heard("vosk", "{\n", None, '"text": "ja"}\n', None) == ["...", "ja", "..."]
+    assert all_heard("words", None, "\ufeffja nein", None) == ["...", "ja", "nein", "..."]
+    assert all_heard("whisper", "0 1000 ja", None) == ["ja", "..."]
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("vosk", '{"partial": null}'),
+        ("jsonl", '{"is_final": false}'),
+        ("deepgram", '{"is_final": false, "channel": {"alternatives": []}}'),
+    ],
+)
+def test_a_partial_that_cannot_be_read_says_nothing(kind: InputFormat, line: str) -> None:
+    assert all_heard(kind, line) == []

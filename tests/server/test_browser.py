@@ -229,6 +229,21 @@ def test_a_microphone_speaks_words_that_its_recogniser_keeps(listening: Page, co
     assert complaints == []
 
 
+def test_what_a_microphone_may_still_revise_is_grey(listening: Page, complaints: list[str]) -> None:
+    page = listening
+    page.evaluate("hear(0, true, 'ka')")
+    expect(page.locator("#target .word")).to_have_count(1)
+    page.evaluate("hear(1, false, 'le mi no pu ra')")
+    expect(page.locator("#source .tentative")).to_have_text(["le", "mi", "no", "pu", "ra"])
+    page.evaluate("hear(1, false, 'so')")
+    expect(page.locator("#source .tentative")).to_have_text(["so"])
+    assert words(page, "source") == ["ka"]
+    page.evaluate("hear(1, true, 'so')")
+    expect(page.locator("#target .word")).to_have_text(["ka", "so"])
+    expect(page.locator(".tentative")).to_have_count(0)
+    assert complaints == []
+
+
 @pytest.mark.parametrize("stopped", [False, True], ids=["listening", "stopped just before"])
 def test_the_last_words_of_a_microphone_are_not_lost_when_a_session_is_finished(
     listening: Page, complaints: list[str], stopped: bool

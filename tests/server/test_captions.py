@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from tests.engine.fakes import WORDS, Echo
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import run_steps
+from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import EndOfStream, InputMessage, Pause, ProtocolError, SettingsChange, Words
-from turia.server.captions import Captions, Input, StreamChoice, Word, inputs_of
+from turia.server.captions import Captions, Input, SilenceNoticed, StreamChoice, Tail, Word, inputs_of
 from turia.server.progress import Progress
 from turia.stream.trace import RECORDS, parse_trace
 
@@ -35,7 +36,7 @@ def begun(k: int = 2) -> Captions:
 
 
 def said(*words: str, first: int = 1) -> list[Input]:
-    return inputs_of(Words(first, words))
+    return list(inputs_of(Words(first, words)))
 
 
 def test_source_words_come_before_what_they_cause() -> None:
@@ -214,3 +215,33 @@ def test_restored_anywhere_it_goes_on_with_the_same_events(items: list[Input], d
         events.append(apply(captions, [item]))
     assert events == expected
     assert (captions.state(), captions.progress) == (whole.state(), whole.progress)
+
+
+def test_a_tail_brings_words_out_and_takes_no_number() -> None:
+    captions = begun()
+    apply(captions, said("ka"))
+    before = captions.progress
+    events = apply(captions, [Tail("le mi no")])
+    assert [(event["type"], event["word"], event["read"]) for event in events] == [("write", "ka", 1)]
+    assert captions.tentative == Tentative(("le", "mi", "no"), ("le", "mi"))
+    assert captions.progress == Progress(before.inputs, before.events + 1)
+    restored = Captions.restore(fake_translators(), captions.state(), captions.progress)
+    # What went out is not written again, and the tail is forgotten.
+    for one in (captions, restored):
+        events = apply(one, said("le", "mi.", first=2))
+        assert [event.get("word") for event in events if event["type"] == "write"] == ["le", "mi"]
+        assert one.tentative is None
+
+
+def test_a_silence_that_the_server_noticed_closes_the_sentence_and_takes_no_number() -> None:
+    captions = begun()
+    apply(captions, said("ka", "le"))
+    events = apply(captions, [SilenceNoticed()])
+    assert [(event["type"], event.get("reason")) for event in events] == [("write", "catch-up"), ("sentence", "pause")]
+    assert captions.progress.inputs == 2
+    assert apply(captions, [SilenceNoticed()]) == []
+
+
+def test_the_pause_that_was_chosen_is_kept() -> None:
+    captions, _ = Captions.begin(fake_translators(), replace(CHOICE, pause=0.5))
+    assert Captions.restore(fake_translators(), captions.state(), captions.progress).choice.pause == 0.5

@@ -13,9 +13,10 @@ import pytest
 from tests.engine.fakes import Echo
 from tests.server.fakes import fake_translators
 from turia.engine.backend import Steps
+from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import SettingsChange, Words
-from turia.server.captions import Captions, StreamChoice, inputs_of
+from turia.server.captions import Captions, StreamChoice, Tail, inputs_of
 from turia.server.progress import Progress
 from turia.server.stores.base import SessionUpdate, StoredSession, StoreError
 from turia.server.stores.sqlite import SqliteStore
@@ -174,3 +175,26 @@ def test_a_session_that_another_server_continued_is_let_go(store: SqliteStore) -
     assert all_reports(store, [(mine, Words(1, ("le",)))]) == [Failed(mine, "moved")]
     _, events = store.events("mine", 1, 10)
     assert [(event["type"], event["word"]) for event in events] == [("source", "ka"), ("write", "ka")]
+
+
+def test_only_the_newest_tail_is_looked_at_and_one_that_brings_nothing_is_not_stored(store: SqliteStore) -> None:
+    one = task(store, "one")
+    reports: list[Done | Failed] = []
+    worker = Worker(store, reports.append, clock=lambda: 1.0)
+    worker.submit(one, [Tail("no")])
+    worker.submit(one, inputs_of(Words(1, ("ka",))))
+    for tail in ("le", "le mi", "mi no"):
+        worker.submit(one, [Tail(tail)])
+    worker.start()
+    worker.stop()
+    [done] = reports
+    assert isinstance(done, Done)
+    assert done.tentative == Tentative(("mi", "no"), ("mi", "no"))
+    assert done.progress == Progress(1, 3)
+    stored = store.load("one")
+    worker = Worker(store, reports.append, clock=lambda: 99.0)
+    worker.submit(one, [Tail("no")])
+    worker.start()
+    worker.stop()
+    assert len(reports) == 2
+    assert store.load("one") == stored

@@ -6,12 +6,13 @@ import io
 import os
 from io import BufferedReader, BytesIO, RawIOBase
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.system.reading import LONGEST, make_blocking, read_words
+from turia.system.reading import LONGEST, live_lines, live_words, make_blocking, read_words
 
 
 class Chunks(RawIOBase):
@@ -79,3 +80,29 @@ def test_a_pipe_that_does_not_block_is_not_at_its_end() -> None:
 
 def test_bytes_that_are_not_utf8_are_marked() -> None:
     assert list(read_words(BufferedReader(BytesIO(b"a\xff b \xc3")))) == ["a\ufffd", "b", "\ufffd"]
+
+
+def test_where_nothing_comes_in_time_there_is_a_none() -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb") as file, open(writing, "wb", buffering=0) as pipe:
+        patience: list[float | None] = [None, 0.0, 0.0, None, None]
+        words = live_words(file, "pipe", lambda: patience.pop(0))
+        pipe.write(b"guten Ta")
+        assert next(words) == "guten"
+        assert next(words) is None
+        assert next(words) is None
+        pipe.write(b"g ")
+        assert next(words) == "Tag"
+
+
+def test_lines_come_when_they_are_complete() -> None:
+    chunks = [b"eins\nzw", b"ei\n\ndrei\xe2\x80\xa8vier"]
+    assert list(live_lines(BufferedReader(Chunks(chunks)))) == ["eins\n", "zwei\n", "\n", "drei\u2028vier"]
+
+
+def test_a_file_never_makes_one_wait(tmp_path: Path) -> None:
+    path = tmp_path / "words"
+    path.write_text("eins zwei\n")
+    with path.open("rb") as file:
+        assert list(live_words(file, "file", lambda: 0.0)) == ["eins", "zwei"]
+    assert list(live_words(BufferedReader(BytesIO(b"eins zwei")), "memory", lambda: 0.0)) == ["eins", "zwei"]

@@ -23,9 +23,10 @@ from turia.formats.output import OutputFormat
 from turia.protocol.client import Speaker
 from turia.speech.check import SILENT_PEAK, SoundCheck
 from turia.speech.microphone import open_microphone
-from turia.speech.recogniser import RATE, Recogniser, Samples
+from turia.speech.recogniser import RATE, Recognised, Recogniser, Samples
 from turia.speech.sound import file_sound, paced, pcm_sound, until
-from turia.stream.times import SpokenWord
+from turia.stream.silence import Silence
+from turia.stream.times import Silent, SpokenWord
 from turia.system.reading import make_blocking, opened
 
 PIPE = Path("-")
@@ -80,18 +81,32 @@ class Listener:
         """Set from outside to end the sound."""
         self.source, self._recogniser = source, recogniser
         self._check = SoundCheck()
+        self._silence = Silence()
+        """Its clock is the sound, so that a recording has the same pauses however fast it is read."""
 
-    def words(self) -> Iterator[SpokenWord]:
+    def words(self) -> Iterator[SpokenWord | Silent]:
+        """What is said, and a silence where the speaker stopped."""
         with self.source.opened() as sound:
             told = self.source.file is not None
             for samples in until(self.ended, sound):
                 self._check.push(samples)
-                yield from self._counted(self._recogniser.push(samples).final)
+                recognised = self._recogniser.push(samples)
+                yield from self._counted(recognised.final)
+                yield from self._silences(recognised)
                 if not told and self._check.seconds >= PATIENCE:
                     told = True
                     if self._check.peak < SILENT_PEAK:
                         _say("nothing heard yet; is the microphone on? (turia listen --devices lists others)")
         yield from self._counted(self._recogniser.flush().final)
+
+    def _silences(self, recognised: Recognised) -> Iterator[Silent]:
+        now = self._check.seconds
+        self._silence.will_wait()
+        if recognised.final or recognised.partial:
+            self._silence.said(now, partial=bool(recognised.partial))
+        elif self._silence.left(now) == 0.0:
+            self._silence.paused()
+            yield Silent()
 
     def complain(self) -> None:
         for complaint in self._check.complaints(self._recogniser):
@@ -116,7 +131,7 @@ def run_to_server(server: str, model: str, k: int, punctuation: bool, key: str |
     """Captions by a session of a running server; gives the signal that ended it early, or 0."""
 
     async def speak() -> int:
-        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key) as speaker:
+        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0) as speaker:
             _say(f"{speaker.url}/watch/{speaker.session}")
             return await send(speaker, listener.words(), sys.stdout, at_signal=listener.ended.set)
 

@@ -12,6 +12,7 @@ from turia.commands.extras import needs
 from turia.commands.options import typed
 from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, Stopped
+from turia.stream.silence import PAUSE
 
 Feed = Annotated[
     Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
@@ -21,6 +22,17 @@ History = Annotated[int | None, typer.Option(min=0, help="Words of history; by d
 Policy = Annotated[
     str | None,
     typer.Option(metavar="NAME[:KEY=VALUE,...]", help="When words are written: wait-k:k=4, hold-n:n=3, whole, ..."),
+]
+Pause = Annotated[
+    float,
+    typer.Option(min=0, max=3600, metavar="SECONDS", help="Silence that closes a sentence; 0 for never."),
+]
+Partials = Annotated[
+    bool,
+    typer.Option(
+        "--partials/--no-partials",
+        help="Let a recogniser's partial hypotheses bring words out earlier, or ignore them.",
+    ),
 ]
 Beam = Annotated[
     int | None,
@@ -54,6 +66,8 @@ def translate(
     max_lag: Annotated[
         int | None, typer.Option(min=1, help="Words behind the speaker after which a word is written in any case.")
     ] = None,
+    pause: Pause = PAUSE,
+    partials: Partials = True,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
 ) -> None:
     """Translate a stream of words. Each translated word is printed as soon as it is decided."""
@@ -65,7 +79,7 @@ def translate(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
         beam=beam, max_lag=max_lag, punctuation=punctuation,
     )  # fmt: skip
-    if signal := run(stream, file, feed, output, trace):
+    if signal := run(stream, file, feed, output, trace, pause, partials):
         raise Stopped(signal)
 
 
@@ -150,13 +164,15 @@ def send(
     punctuation: Annotated[
         bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
     ] = False,
+    pause: Pause = PAUSE,
+    partials: Partials = True,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the server's API key.")] = None,
 ) -> None:
     """Send words to a running server. Prints the address of the audience's page, then the translation."""
     import asyncio
 
     from turia.commands.send import send as run
-    from turia.commands.translate import words_of
+    from turia.commands.translate import heard_in
     from turia.protocol.client import Speaker
     from turia.server.serve import read_keys
 
@@ -164,9 +180,9 @@ def send(
     key = next(iter(read_keys(key_file)), None)
 
     async def speak() -> int:
-        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key) as speaker:
+        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0) as speaker:
             print(f"{speaker.url}/watch/{speaker.session}", file=sys.stderr, flush=True)
-            return await run(speaker, words_of(file, feed), sys.stdout)
+            return await run(speaker, heard_in(file, feed, pause, partials), sys.stdout, pause=pause)
 
     if signal := asyncio.run(speak()):
         raise Stopped(signal)
@@ -210,6 +226,7 @@ def serve(
     log_format: Annotated[
         Literal["text", "json"], typer.Option(help="Logs for people, or one JSON object a line.")
     ] = "text",
+    pause: Pause = PAUSE,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
@@ -259,11 +276,12 @@ def serve(
         origins = tuple(origin or ())
         deployed = Deployed(
             store, names, streams, history=history, beam=beam, most=replicas, gpus=1.0 if gpu else 0.0,
-            key_file=key_file, operator_key_file=operator_key_file, origins=origins, limits=Limits(keep=keep),
+            key_file=key_file, operator_key_file=operator_key_file, origins=origins,
+            limits=Limits(keep=keep, pause=pause),
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_per_key=streams, keep=keep)
+    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause)
     options = ServeOptions(
         host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures
     )

@@ -15,27 +15,33 @@ from typing import TextIO
 
 from turia.formats.output import TextOutput
 from turia.protocol.client import Speaker
-from turia.stream.times import SpokenWord
+from turia.stream.silence import PAUSE, TimeGaps
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.system.signals import StopRequests
 
 AHEAD = 100
 """Words read before the speaker has taken them."""
 
-Read = SpokenWord | Exception | None
-"""A word, or why there are no more."""
+Read = Heard | Exception | None
+"""What was heard, or why there is no more."""
 
 
 async def send(
-    speaker: Speaker, words: Iterable[SpokenWord], file: TextIO, at_signal: Callable[[], object] | None = None
+    speaker: Speaker,
+    words: Iterable[Heard],
+    file: TextIO,
+    at_signal: Callable[[], object] | None = None,
+    pause: float = PAUSE,
 ) -> int:
     """Says `words` and writes their translation, a sentence a line; gives the signal that ended it early, or 0.
 
-    With `at_signal`, a signal calls that, and `words` end by themselves.
+    With `at_signal`, a signal calls that, and `words` end by themselves. `pause` is the gap, in seconds between the
+    times of two words, that closes a sentence; 0 for none.
     """
     loop = asyncio.get_running_loop()
     read: asyncio.Queue[Read] = asyncio.Queue(AHEAD)
     threading.Thread(target=_read, args=(words, read, loop), daemon=True).start()
-    talking = asyncio.create_task(_talk(speaker, read))
+    talking = asyncio.create_task(_talk(speaker, read, TimeGaps(pause)))
     stop = StopRequests(at_signal or (lambda: loop.call_soon_threadsafe(talking.cancel)))
     with stop.noted():
         try:
@@ -49,7 +55,7 @@ async def send(
     return stop.number
 
 
-def _read(words: Iterable[SpokenWord], read: asyncio.Queue[Read], loop: asyncio.AbstractEventLoop) -> None:
+def _read(words: Iterable[Heard], read: asyncio.Queue[Read], loop: asyncio.AbstractEventLoop) -> None:
     def put(item: Read) -> None:
         putting = read.put(item)
         try:
@@ -70,12 +76,20 @@ def _read(words: Iterable[SpokenWord], read: asyncio.Queue[Read], loop: asyncio.
             put(None)
 
 
-async def _talk(speaker: Speaker, read: asyncio.Queue[Read]) -> None:
+async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps) -> None:
     try:
-        while isinstance(item := await read.get(), SpokenWord):
-            await speaker.say(item.text, at=None if item.end is None else 1000 * item.end)
-        if item is not None:
-            raise item
+        while (item := await read.get()) is not None:
+            match item:
+                case SpokenWord(text, end=end):
+                    if gaps.before(item):
+                        await speaker.pause()
+                    await speaker.say(text, at=None if end is None else 1000 * end)
+                case UnstableTail(text):
+                    await speaker.partial(text)
+                case Silent():
+                    await speaker.pause()
+                case _:
+                    raise item
     finally:
         await speaker.end()
 

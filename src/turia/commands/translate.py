@@ -1,7 +1,7 @@
 """`turia translate`: words from a file or a pipe in, the translation out, each word the moment it is decided.
 
 A record gets two times: when it was written (`ms` since the start), and how far the speech was by then, if the words
-came with times (turia.stream.times).
+came with times (turia.stream.times). A pause of the speaker closes the sentence (turia.stream.silence).
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import TextIO
 
 from turia.engine.stream import Stream
 from turia.errors import InputError, ResourceError
-from turia.formats.asr_feeds import InputFormat, spoken_words
+from turia.formats.asr_feeds import InputFormat, heard
 from turia.formats.output import JsonOutput, Output, OutputFormat, output
-from turia.stream.times import SpokenTimes, SpokenWord
+from turia.stream.silence import PAUSE, Silence, TimeGaps
+from turia.stream.times import Heard, Silent, SpokenTimes, SpokenWord, UnstableTail
 from turia.stream.trace import Record, Write
-from turia.system.reading import broken_off, make_blocking, opened, read_words, source_name
+from turia.system.reading import live_lines, live_words, make_blocking, opened, source_name
 from turia.system.signals import StopRequests
 
 _OUTPUT = "standard output"
@@ -32,14 +33,17 @@ _OUTPUT = "standard output"
 
 def translate(
     stream: Stream,
-    words: Iterable[SpokenWord],
+    words: Iterable[Heard],
     kind: OutputFormat,
     file: TextIO,
     trace: TextIO | None = None,
     times: SpokenTimes | None = None,
     at_signal: Callable[[], object] | None = None,
+    pause: float = PAUSE,
 ) -> int:
     """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
+
+    `pause` is the gap, in seconds between the times of two words, that closes a sentence; 0 for none.
 
     A signal is obeyed between two words or while one is waited for: what was read is finished all the same. So it is
     when the words break off with an `InputError`, or when one of the two files cannot be written any more, as far as
@@ -61,13 +65,25 @@ def translate(
     def faults() -> list[Exception]:
         return [target.fault for target in targets if target.fault is not None]
 
+    def take(item: Heard) -> None:
+        match item:
+            case SpokenWord():
+                if gaps.before(item):
+                    put(stream.push_pause())
+                times.push(item)
+                put(stream.push(item.text))
+            case UnstableTail(text):
+                put(stream.push_partial(text).records)
+            case Silent():
+                put(stream.push_pause())
+
+    gaps = TimeGaps(pause)
     stop = StopRequests() if at_signal is None else StopRequests(at_signal)
     fault: InputError | None = None
     with stop.noted():
         try:
-            for word in stop.until(words) if at_signal is None else words:
-                times.push(word)
-                put(stream.push(word.text))
+            for item in stop.until(words) if at_signal is None else words:
+                take(item)
                 if faults():
                     break
         except InputError as error:
@@ -112,22 +128,44 @@ def _unwritable(name: Path | str, error: OSError) -> ResourceError:
     return ResourceError(f"{name}: cannot be written: {error.strerror}")
 
 
-def words_of(path: Path | None, kind: InputFormat) -> Iterator[SpokenWord]:
-    """Words of a file, or of standard input, as they come."""
+def heard_in(path: Path | None, kind: InputFormat, pause: float = PAUSE, partials: bool = True) -> Iterator[Heard]:
+    """What is heard in a file, or in standard input, as it comes; see `_heard`."""
     with opened(path) as file:
-        yield from _words(file, kind, source_name(path))
+        yield from _heard(file, kind, source_name(path), pause, partials)
 
 
-def _words(file: BufferedReader, kind: InputFormat, name: str) -> Iterator[SpokenWord]:
+def _heard(file: BufferedReader, kind: InputFormat, name: str, pause: float, partials: bool) -> Iterator[Heard]:
+    """Words, tails if `partials` are asked for, and a silence when nothing was said for `pause` seconds (0: never)."""
+    silence, now = Silence(pause), time.monotonic
+
+    def patience() -> float | None:
+        silence.will_wait()
+        return silence.left(now())
+
     # Plain words need no line to be complete.
     if kind == "words":
-        yield from map(SpokenWord, read_words(file, name))
+        words = live_words(file, name, patience)
+        items: Iterator[Heard] = (Silent() if word is None else SpokenWord(word) for word in words)
     else:
-        with broken_off(name):
-            yield from spoken_words(kind, (line.decode("utf-8", errors="replace") for line in file), name)
+        items = heard(kind, live_lines(file, name, patience), name)
+    for item in items:
+        if isinstance(item, Silent):
+            silence.paused()
+        elif isinstance(item, SpokenWord) or item.text:
+            silence.said(now(), partial=isinstance(item, UnstableTail))
+        if partials or not isinstance(item, UnstableTail):
+            yield item
 
 
-def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputFormat, trace: Path | None) -> int:
+def run(
+    stream: Stream,
+    source: Path | None,
+    feed: InputFormat,
+    kind: OutputFormat,
+    trace: Path | None,
+    pause: float = PAUSE,
+    partials: bool = True,
+) -> int:
     """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
     times = SpokenTimes()
     make_blocking(sys.stdout)
@@ -137,8 +175,8 @@ def run(stream: Stream, source: Path | None, feed: InputFormat, kind: OutputForm
         # First: a source that is not there must not cost an older trace.
         read = stack.enter_context(opened(source))
         written = None if trace is None else stack.enter_context(new_trace(trace, read))
-        words = _words(read, feed, source_name(source))
-        return translate(stream, words, kind, sys.stdout, written, times)
+        words = _heard(read, feed, source_name(source), pause, partials)
+        return translate(stream, words, kind, sys.stdout, written, times, pause=pause)
 
 
 def _warn_of_losses(stream: Stream, times: SpokenTimes) -> None:

@@ -11,19 +11,32 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from turia.engine.backend import Steps, run_steps
-from turia.engine.draft import Drafting, make_draft
+from turia.engine.draft import Drafted, Drafting, make_draft
 from turia.engine.model import Model
 from turia.engine.settings import Settings
+from turia.engine.tail import Ghost, OwedWord, Partial, partial_steps
 from turia.engine.window import History, PartialSentence, are_reads
 from turia.engine.writer import REPLACEMENT, Writer
 from turia.errors import InputError, ModelError
-from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Memory, Situation, check_heads
+from turia.policy.base import (
+    CountingPolicy,
+    Draft,
+    DraftWord,
+    LearnedPolicy,
+    LookingPolicy,
+    Memory,
+    Situation,
+    check_heads,
+)
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import WaitK, words_needed
 from turia.policy.whole import Whole
@@ -66,12 +79,24 @@ class Stream:
         self._words: list[str] = []
         self._muted = False
         self._policy_memory: Memory = {}
+        self._owed: list[OwedWord] = []
+        """Words of this sentence that a recogniser's tail let out ahead of their time, oldest first."""
+        self.ghosts: list[Ghost] = []
+        """Of the newest tail; forgotten with the next input."""
 
     # --- for callers ----------------------------------------------------------------------------------------------
 
     def push(self, word: str) -> list[Record]:
         """The next source word in; what it lets the translator say out. White space inside parts words."""
         return run_steps(self.push_steps(word), self.model.backend)
+
+    def push_partial(self, text: str) -> Partial:
+        """What the recogniser hears after the words that were pushed, and may still revise: its whole unstable tail.
+
+        It can let words out earlier and changes nothing else (turia.engine.tail). Each call replaces the tail of the
+        one before; the next `push`, `push_pause` or `flush` ends it. An empty text says that there is no tail.
+        """
+        return run_steps(self.partial_steps(text), self.model.backend)
 
     def push_pause(self) -> list[Record]:
         """The speaker stopped for a while: the sentence is over, and its rest is written."""
@@ -87,6 +112,7 @@ class Stream:
         A note of kind "settings" tells the sentence from which they hold.
         """
         self._pending_settings = _fitting(self.model, self._chosen().changed(**settings))
+        self.ghosts.clear()
 
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
@@ -113,7 +139,15 @@ class Stream:
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
+        if self.ghosts and self.ghosts[0].word == word:
+            return self._become(self.ghosts[0])
         return self._work(self._push(word), word)
+
+    def partial_steps(self, text: str) -> Steps[Partial]:
+        """`push_partial` for a driver of many streams."""
+        self._refuse_unless_open(text)
+        # Where this breaks off, nothing was committed: the stream itself goes on.
+        return partial_steps(self, text)
 
     def pause_steps(self) -> Steps[list[Record]]:
         """`push_pause` for a driver of many streams."""
@@ -128,17 +162,21 @@ class Stream:
 
         Words of it may be half written then: to go on would give other words than those of an unbroken stream.
         """
-        self._refuse_if_broken()
-        if self.ended:
-            raise InputError("the stream has ended; begin a new one")
-        if not isinstance(word, str):
-            raise InputError(f"a word is a str, not {type(word).__name__}")
+        self._refuse_unless_open(word)
+        self.ghosts.clear()
         self.segmenter.expect(len(word.split()))
         # Whoever drives the steps may fail between two of them, of which this generator hears nothing.
         self._whole = False
         records = yield from steps
         self._whole = True
         return records
+
+    def _refuse_unless_open(self, word: str) -> None:
+        self._refuse_if_broken()
+        if self.ended:
+            raise InputError("the stream has ended; begin a new one")
+        if not isinstance(word, str):
+            raise InputError(f"a word is a str, not {type(word).__name__}")
 
     def _refuse_if_broken(self) -> None:
         if not self._whole:
@@ -210,9 +248,14 @@ class Stream:
 
     def _write_word(self, reason: str, records: list[Record]) -> Steps[bool]:
         """Writes one word, unless a guard stops the sentence or it has no more: then False."""
-        if self._cut(records):
+        owed = self._owed[0] if self._owed else None
+        # A word that went out has passed the guards.
+        if owed is None and self._cut(records):
             return False
         word = yield from self._writer.write_word()
+        if owed is not None and word != owed.text:
+            self._writer.insist(owed.pieces, instead=word is not None)
+            word = owed.text
         if word is None:
             return False
         self._record_word(word, reason, records)
@@ -244,7 +287,7 @@ class Stream:
         if not overdue and not policy.wants_draft(at):
             return
         most = self._draft_words(at)
-        if most == 0 or self._cut(records):
+        if most == 0 or (not self._owed and self._cut(records)):
             return
         drafted = yield from make_draft(self._writer, policy, most)
         draft = drafted.draft
@@ -252,13 +295,26 @@ class Stream:
         reason = "policy"
         if kept == 0 and overdue and draft.words:
             kept, reason = 1, "max-lag"
-        for number, word in enumerate(draft.words[:kept]):
-            if number and self._cut(records):
+        kept, insisted = self._insist(drafted, kept)
+        for number, word in enumerate(insisted.draft.words[:kept]):
+            if number and not self._owed and self._cut(records):
                 kept = number
                 break
             self._record_word(word.text, reason, records)
         if kept:
-            self._writer.commit(drafted, kept)
+            self._writer.commit(insisted, kept)
+        if insisted is not drafted:
+            self._writer.drafting.guess = []
+            policy.overrule(self._words, self._policy_memory)
+
+    def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
+        """How many words are committed, and of which draft: words that went out stay, whatever the draft has there."""
+        words = drafted.draft.words
+        for number, (word, owed) in enumerate(zip(words[:kept], self._owed, strict=False)):
+            if word.text != owed.text:
+                instead = DraftWord(owed.text, owed.pieces, 0.0, 0.0)
+                return number + 1, replace(drafted, draft=Draft((*words[:number], instead), complete=False))
+        return kept, drafted
 
     def _draft_words(self, at: Situation) -> int:
         """Words that a draft may have: as many as wait-1 would write by now, as no model has learned to write more."""
@@ -269,6 +325,13 @@ class Stream:
 
     def _record_word(self, word: str, reason: str, records: list[Record]) -> None:
         self._words.append(word)
+        if self._owed:
+            # It is in the records already.
+            del self._owed[0]
+            return
+        self._put_out(word, reason, records)
+
+    def _put_out(self, word: str, reason: str, records: list[Record]) -> None:
         records.append(Write(word, self.written, self.read, self.sentence, reason))
         self.written += 1
 
@@ -328,6 +391,55 @@ class Stream:
         self._history.trim(self._chosen().history, self.model.max_positions // 2)
         return Writer(self.model, self.settings, self._history)
 
+    # --- the recogniser's tail (turia.engine.tail) ----------------------------------------------------------------
+
+    def fork(self) -> Stream:
+        """A stream that goes on from here by itself. Models, settings and states of the model are values: shared."""
+        writer = self._writer
+        values = (self.model, self.settings, writer.model, writer.settings, *writer.states())
+        return deepcopy(self, {id(value): value for value in values} | {id(self.ghosts): []})
+
+    def read_final(self) -> Steps[tuple[Writer, int] | None]:
+        """Reads the words that the segmenter holds back, as if the sentence went on, and writes what is owed.
+
+        For a copy of a stream, which is of no use afterwards. Gives the writer, and the words that it may be asked for;
+        None if there is nothing to write from.
+        """
+        records: list[Record] = []
+        for number, word in enumerate(self.segmenter.pending):
+            pieces = self._pieces(word, records)
+            # If the sentence should end with this word, its translation needs something to stand for.
+            if not self._fits(pieces) or (number == 0 and not self._writer.source.ids and not pieces):
+                return None
+            self._take_settings(records)
+            self._writer.source.add(pieces)
+        writer = self._writer
+        if not writer.source.ids or self._muted:
+            return None
+        yield from writer.read_all()
+        for owed in self._owed:
+            writer.insist(owed.pieces, instead=False)
+        return writer, self._draft_words(Situation(writer.source.words, writer.target.words, self.settings.gamma))
+
+    def commit_ahead(self, words: Sequence[OwedWord], reasons: Iterable[str]) -> list[Record]:
+        """Lets these words of the sentence out now; they are owed until the final words come to them."""
+        for ghost in self.ghosts:
+            # Some have not come to these words: they owe them too.
+            ghost.stream.commit_ahead(words[ghost.stream.written - self.written :], repeat(""))
+        records: list[Record] = []
+        for word, reason in zip(words, reasons, strict=False):
+            self._owed.append(word)
+            self._put_out(word.text, reason, records)
+        return records
+
+    def _become(self, ghost: Ghost) -> Steps[list[Record]]:
+        """The first word of the tail is final: what the ghost did for it is done."""
+        self._refuse_unless_open(ghost.word)
+        ghosts, out = self.ghosts[1:], self.written
+        vars(self).update(vars(ghost.stream), ghosts=ghosts)
+        return [record for record in ghost.records if not isinstance(record, Write) or record.index >= out]
+        yield  # a generator without steps
+
     # --- input ----------------------------------------------------------------------------------------------------
 
     def _pieces(self, word: str, records: list[Record]) -> tuple[int, ...]:
@@ -382,6 +494,7 @@ class Stream:
             "row_limits": list(writer.row_limits),
             "reads": list(writer.reads),
             "policy_memory": deepcopy(self._policy_memory),
+            "owed": [[word.text, list(word.pieces)] for word in self._owed],
             "drafting": writer.drafting.to_json(),
             "segmenter": self.segmenter.state(),
         }
@@ -429,6 +542,7 @@ class Stream:
         stream._writer = writer
         if not first_release:
             stream._policy_memory = deepcopy(state["policy_memory"])
+            stream._owed = [OwedWord.from_json(word) for word in state["owed"]]
             writer.drafting = Drafting.from_json(state["drafting"])
         return stream
 
@@ -449,6 +563,9 @@ class Stream:
             "words read at each word": are_reads(writer.reads, writer.source, writer.target),
             "what a policy remembers": isinstance(self._policy_memory, dict),
             "what drafts leave behind": writer.has_sound_drafts(),
+            "words that went out ahead": all(
+                _can_be(PartialSentence(list(word.pieces), [len(word.pieces)]), target) for word in self._owed
+            ),
             "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
             "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
             "true or false": isinstance(self.ended, bool) and isinstance(self._muted, bool),

@@ -90,6 +90,24 @@ class Writer:
             self.row_limits += [self._encoded.length] * len(word.pieces)
             self.reads.append(self.source.words)
 
+    def insist(self, pieces: Sequence[int], instead: bool) -> None:
+        """Writes this word in place of the last one (`instead`), or where the sentence would have ended."""
+        assert self._encoded is not None
+        if instead:
+            last = self.target.pieces.pop()
+            del self.target.ids[-last:], self.row_limits[-last:], self.reads[-1]
+        self.plan, self._peeked = [], None
+        fed = len(self._prefix) + len(self.target.ids)
+        if self._decoded is not None and self._decoded.length > fed:
+            self._decoded = self._decoded.truncated(fed)
+        self.target.add(list(pieces))
+        self.row_limits += [self._encoded.length] * len(pieces)
+        self.reads.append(self.source.words)
+
+    def states(self) -> tuple[object, ...]:
+        """What the model has computed so far: values, which a copy of the writer may share."""
+        return self._encoded, self._decoded, self._peeked
+
     def spell(self, pieces: Sequence[int]) -> str:
         """The word of these pieces."""
         joiner = WordJoiner(self.model.target_subwords)

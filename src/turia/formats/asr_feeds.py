@@ -7,9 +7,10 @@
     vosk      {"partial": "..."} and {"result": [{"word", "start", "end"}, ...], "text": "..."}
     deepgram  {"is_final": true, "channel": {"alternatives": [{"transcript": "...", "words": [...]}]}}
 
-Rules: only final words come out. A partial hypothesis may say anything and is left alone, so that its revision cannot
-disturb what was committed. A text without times for its words shares its own time out evenly. An end of an utterance is
-not the end of a sentence: that is for the segmenter. What is not the format named is refused with its line.
+Rules: final words come out one by one. A partial hypothesis comes out whole, as the tail behind them, whenever it is
+another than before. However it shrinks, grows or repeats itself, the newest one holds, and no final word depends on it
+(turia.engine.tail). A text without times for its words shares its own time out evenly. An end of an utterance is not
+the end of a sentence: that is for the segmenter. What is not the format named is refused with its line.
 
 Times go on as they are; what they count from is for turia.stream.times. Only the unit is settled here: seconds that
 would lie beyond the year 5000 are milliseconds since 1970.
@@ -20,10 +21,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from turia.errors import FormatError
-from turia.stream.times import SpokenWord
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.system.reading import BYTE_ORDER_MARK
 
 InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram"]
@@ -39,25 +41,56 @@ LATEST_SECONDS, LATEST_MILLISECONDS = 1e11, 1e14
 
 def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = None) -> Iterator[SpokenWord]:
     """The final words of a feed, each as soon as its line is there."""
-    lines = _without_mark(lines)
-    if kind == "words":
-        for line in lines:
-            yield from (SpokenWord(word) for word in line.split())
-    elif kind == "whisper":
+    return (item for item in heard(kind, lines, path) if isinstance(item, SpokenWord))
+
+
+def heard(kind: InputFormat, lines: Iterable[str | None], path: str | None = None) -> Iterator[Heard]:
+    """What a feed has: final words, and the tail behind them when it changes. A None among the lines is a silence."""
+    tail = ""
+    for item in _items(kind, _without_mark(lines), path):
+        if isinstance(item, SpokenWord):
+            # What is final is not in the tail any more; recognisers say what is left of it next.
+            tail = ""
+        elif isinstance(item, UnstableTail):
+            if item.text == tail:
+                continue
+            tail = item.text
+        yield item
+
+
+def _items(kind: InputFormat, lines: Iterable[str | None], path: str | None) -> Iterator[Heard]:
+    if kind in ("words", "whisper"):
         for number, line in enumerate(lines, start=1):
-            yield from _whisper(line, path, number)
-    else:
-        reader = _READERS[kind]
-        for number, message in _messages(lines, path):
-            try:
-                yield from reader(message)
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
-                raise FormatError(f"not a message of {kind}: {_cause(error)}", path, number) from error
+            if line is None:
+                yield Silent()
+            elif kind == "whisper":
+                yield from _whisper(line, path, number)
+            else:
+                yield from map(SpokenWord, line.split())
+        return
+    reader = _READERS[kind]
+    for number, message in _messages(lines, path):
+        if message is None:
+            yield Silent()
+            continue
+        try:
+            yield from reader(message)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise FormatError(f"not a message of {kind}: {_cause(error)}", path, number) from error
 
 
-def _without_mark(lines: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        yield line if number else line.removeprefix(BYTE_ORDER_MARK)
+def _without_mark(lines: Iterable[str | None]) -> Iterator[str | None]:
+    begun = False
+    for line in lines:
+        yield line if begun or line is None else line.removeprefix(BYTE_ORDER_MARK)
+        begun = begun or line is not None
+
+
+def _tail(words: Callable[[], Iterable[SpokenWord]]) -> list[Heard]:
+    """The tail that a partial hypothesis has. One that is not as expected says nothing: no word depends on it."""
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        return [UnstableTail(" ".join(word.text for word in words()))]
+    return []
 
 
 def shared_out(text: str, start: float | None, end: float | None) -> list[SpokenWord]:
@@ -80,15 +113,15 @@ def _whisper(line: str, path: str | None, number: int) -> list[SpokenWord]:
     return shared_out(match[3] or "", int(match[1]) / 1000, int(match[2]) / 1000)
 
 
-def _jsonl(message: Fields) -> list[SpokenWord]:
+def _jsonl(message: Fields) -> Sequence[Heard]:
     if not _flag(message, "is_final", default=True):
-        return []
+        return _tail(lambda: shared_out(_text(message, "text"), None, None))
     return shared_out(_text(message, "text"), _time(message, "start"), _time(message, "end"))
 
 
-def _vosk(message: Fields) -> list[SpokenWord]:
+def _vosk(message: Fields) -> Sequence[Heard]:
     if "partial" in message:
-        return []
+        return _tail(lambda: shared_out(_text(message, "partial"), None, None))
     # With alternatives, the first is the best.
     best = message["alternatives"][0] if "alternatives" in message else message
     if "result" in best:
@@ -96,10 +129,14 @@ def _vosk(message: Fields) -> list[SpokenWord]:
     return shared_out(_text(best, "text"), None, None)
 
 
-def _deepgram(message: Fields) -> list[SpokenWord]:
+def _deepgram(message: Fields) -> Sequence[Heard]:
     # Metadata, SpeechStarted and UtteranceEnd say nothing.
-    if "channel" not in message or message.get("type", "Results") != "Results" or not _flag(message, "is_final"):
+    if "channel" not in message or message.get("type", "Results") != "Results":
         return []
+    return _deepgram_words(message) if _flag(message, "is_final") else _tail(lambda: _deepgram_words(message))
+
+
+def _deepgram_words(message: Fields) -> list[SpokenWord]:
     best = message["channel"]["alternatives"][0]
     if best.get("words"):
         return [_word(item, "punctuated_word" if "punctuated_word" in item else "word") for item in best["words"]]
@@ -107,17 +144,21 @@ def _deepgram(message: Fields) -> list[SpokenWord]:
     return shared_out(_text(best, "transcript"), start, None if start is None or duration is None else start + duration)
 
 
-_READERS: dict[str, Callable[[Fields], Sequence[SpokenWord]]] = {
+_READERS: dict[str, Callable[[Fields], Sequence[Heard]]] = {
     "jsonl": _jsonl,
     "vosk": _vosk,
     "deepgram": _deepgram,
 }
 
 
-def _messages(lines: Iterable[str], path: str | None) -> Iterator[tuple[int, Fields]]:
-    """JSON objects and the lines on which they begin. Vosk spreads one over several lines."""
-    pending, begun = "", 0
-    for number, line in enumerate(lines, start=1):
+def _messages(lines: Iterable[str | None], path: str | None) -> Iterator[tuple[int, Fields | None]]:
+    """JSON objects and the lines on which they begin. Vosk spreads one over several lines. None is a silence."""
+    pending, begun, number = "", 0, 0
+    for line in lines:
+        if line is None:
+            yield number, None
+            continue
+        number += 1
         if not pending and not line.strip():
             continue
         begun = begun if pending else number

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -117,6 +117,9 @@ class LookingPolicy(Policy):
     @abstractmethod
     def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
         """How many words of the draft are committed. `memory` is empty at the beginning of each sentence."""
+
+    def overrule(self, written: Sequence[str], memory: Memory) -> None:
+        """Other words of the sentence were committed than were kept: a word stood there that had gone out before."""
 
 
 class LearnedPolicy(Policy):

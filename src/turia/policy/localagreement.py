@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,6 +27,10 @@ class LocalAgreement(LookingPolicy):
         memory["drafts"] = sentences
         memory["committed"] = [*committed, *(word.text for word in draft.words[:kept])]
         return kept
+
+    def overrule(self, written: Sequence[str], memory: Memory) -> None:
+        """Drafts of another sentence are of no use any more."""
+        memory.update(drafts=[], committed=list(written))
 
 
 def common_prefix(sentences: list[list[str]]) -> int:

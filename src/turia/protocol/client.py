@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPException, InvalidURL
+from itertools import islice
 from math import isfinite
 from types import TracebackType
 from typing import Any
@@ -42,9 +43,11 @@ from turia.protocol.messages import (
     Hello,
     InputMessage,
     NewSession,
+    PartialWords,
     Pause,
     Refusal,
     SettingsChange,
+    TentativeText,
     Welcome,
     Words,
     parse_server,
@@ -75,8 +78,12 @@ class LostError(ResourceError):
 class Follower:
     """Follows a session: its events, in order, each once. `session` is the session's name, as in /watch/NAME."""
 
-    def __init__(self, url: str, session: str) -> None:
+    def __init__(self, url: str, session: str, on_tentative: Callable[[TentativeText], None] | None = None) -> None:
+        """`on_tentative` is told what may still change: the recogniser's tail, and what would be written for it."""
         self.url, self.session = url.rstrip("/"), session
+        self._on_tentative = on_tentative
+        self._tail_words = 0
+        """Words of a tail that the server takes; one of release 0.1 takes none."""
         self.connections = 0
         """How often the client has connected."""
         self._secret: str | None = None
@@ -142,12 +149,13 @@ class Follower:
         async with connect(_socket_url(self.url), compression=None, max_size=2**22) as socket:
             # The newest event is asked for once more, to be compared: a store that was restored from a backup may have
             # passed its number since.
-            hello = Hello(PROTOCOL, answer["ticket"], max(0, self._have - 1))
+            hello = Hello(PROTOCOL, answer["ticket"], max(0, self._have - 1), self._on_tentative is not None)
             await socket.send(CLIENT.to_line(hello))
             async for text in socket:
                 match parse_server(text):
-                    case Welcome(last_input=inputs, last_event=events):
+                    case Welcome(last_input=inputs, last_event=events, limits=limits):
                         self.connections += 1
+                        self._tail_words = limits.get("tail", 0)
                         self._socket = socket
                         await self._welcomed(inputs, events)
                     case Events() as message:
@@ -155,6 +163,9 @@ class Follower:
                             return True
                     case Ack(seq):
                         self._acknowledged(seq)
+                    case TentativeText(after) as shown:
+                        if self._on_tentative is not None and after == self._have:
+                            self._on_tentative(shown)
                     case Refusal(code="idle"):
                         self._socket = None
                         await self._rest()
@@ -206,9 +217,12 @@ class Speaker(Follower):
         punctuation: bool = False,
         key: str | None = None,
         policy: str | None = None,
+        pause: float | None = None,
+        on_tentative: Callable[[TentativeText], None] | None = None,
     ) -> None:
-        super().__init__(url, "")
-        self._chosen = NewSession(model, k, punctuation, policy)
+        """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own."""
+        super().__init__(url, "", on_tentative)
+        self._chosen = NewSession(model, k, punctuation, policy, pause)
         self._key = key
         self._next = 1
         self._unacknowledged: deque[InputMessage] = deque()
@@ -237,6 +251,20 @@ class Speaker(Follower):
         for word in _words(" ".join(words)):
             await self._add(partial(Words, words=(word,), times=times))
         await self._send()
+
+    async def partial(self, text: str) -> None:
+        """What the recogniser hears after the words that were said, and may still revise: its whole unstable tail.
+
+        It may bring words out earlier, and is shown in grey. It is not kept: where the connection is lost, or words are
+        still on their way, it is left out, and the next one takes its place.
+        """
+        async with self._sending:
+            socket = self._socket
+            if socket is None or not self._tail_words or self._sent != self._next - 1:
+                return
+            words = tuple(islice(_words(text), self._tail_words))
+            with suppress(OSError, WebSocketException):
+                await socket.send(CLIENT.to_line(PartialWords(self._sent, words)))
 
     async def pause(self) -> None:
         """The sentence is over."""

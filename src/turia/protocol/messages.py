@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 
 from turia.errors import ConfigError, InputError
 from turia.policy.table import POLICIES, parse_policy
-from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, read_json, text, whole
+from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, number, read_json, text, whole
 
 PROTOCOL = 1
 MAX_BYTES = 64 * 1024
@@ -51,6 +51,8 @@ WireWord = Annotated[
 ]
 WireWords = Annotated[tuple[WireWord, ...], Rule(lambda value: 1 <= len(value) <= MAX_WORDS, f"1 to {MAX_WORDS} words")]
 ClockTime = Annotated[float, Rule(lambda value: abs(value) <= MAX_SEQ, "a number of milliseconds")]
+TailWords = Annotated[tuple[WireWord, ...], Rule(lambda value: len(value) <= MAX_WORDS, f"0 to {MAX_WORDS} words")]
+PauseSeconds = Annotated[float, number("from 0 to 3600", lambda value: 0 <= value <= 3600)]
 Role = Literal["speaker", "viewer"]
 
 
@@ -77,6 +79,8 @@ class NewSession:
     """Whether sentences end where the punctuation of the input says so."""
     policy: PolicyText | None = None
     """In place of wait-k with this k."""
+    pause: PauseSeconds | None = None
+    """Seconds of silence after which the server closes a sentence; 0 for never, by default what the server has."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Hello:
     protocol: Annotated[int, whole(0, MAX_SEQ)]
     ticket: Name
     have: Annotated[int, whole(0, MAX_SEQ)] = 0
+    tentative: bool = False
+    """Whether the client wants to be told what may still change."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,14 @@ class SettingsChange:
 
 
 @dataclass(frozen=True)
+class PartialWords:
+    """What the recogniser hears after input `after`, and may still revise. It has no number and is not kept."""
+
+    after: Annotated[int, whole(0, MAX_SEQ)]
+    words: TailWords = ()
+
+
+@dataclass(frozen=True)
 class EndOfStream:
     """Nothing follows."""
 
@@ -142,9 +156,17 @@ class Ping:
 
 InputMessage = Words | Pause | SettingsChange | EndOfStream
 """What a speaker says; each has a number."""
-ClientMessage = Hello | InputMessage | Ping
+ClientMessage = Hello | InputMessage | PartialWords | Ping
 CLIENT: Tagged[ClientMessage] = Tagged(
-    {"hello": Hello, "words": Words, "pause": Pause, "settings": SettingsChange, "end": EndOfStream, "ping": Ping}
+    {
+        "hello": Hello,
+        "words": Words,
+        "partial": PartialWords,
+        "pause": Pause,
+        "settings": SettingsChange,
+        "end": EndOfStream,
+        "ping": Ping,
+    }
 )
 
 
@@ -198,6 +220,17 @@ class Events:
 
 
 @dataclass(frozen=True)
+class TentativeText:
+    """What may still change, behind event `after`: for the eye alone. The next one takes its place."""
+
+    after: Natural
+    source: tuple[str, ...] = ()
+    """The recogniser's tail."""
+    target: tuple[str, ...] = ()
+    """What would be written for it."""
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something will happen unless the client does something."""
 
@@ -227,12 +260,13 @@ class Pong:
     """The answer to a ping."""
 
 
-ServerMessage = Welcome | Ack | Events | Notice | Refusal | GoingAway | Pong
+ServerMessage = Welcome | Ack | Events | TentativeText | Notice | Refusal | GoingAway | Pong
 SERVER: Tagged[ServerMessage] = Tagged(
     {
         "hello": Welcome,
         "ack": Ack,
         "events": Events,
+        "tentative": TentativeText,
         "warning": Notice,
         "error": Refusal,
         "going-away": GoingAway,

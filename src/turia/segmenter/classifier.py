@@ -116,6 +116,10 @@ class Classifier:
         result: npt.NDArray[np.float32] = self._session.run(["probability"], {"ids": ids})[0]
         return result
 
+    def __deepcopy__(self, memo: object) -> Classifier:
+        """Itself: a copy of a stream shares it, as all streams do."""
+        return self
+
     def _check_shapes(self, path: Path) -> None:
         length = PAST + 1 + self.window
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()

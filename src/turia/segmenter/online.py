@@ -115,6 +115,11 @@ class Segmenter(ABC):
         self._pending.append(word)
         return [self._give(self._pending.popleft(), stopped=False)] if len(self._pending) > self.window else []
 
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Words that were pushed and have not come out."""
+        return tuple(self._pending)
+
     def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
         """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
 

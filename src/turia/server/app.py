@@ -264,7 +264,8 @@ def _add_sessions(app: FastAPI) -> None:
     async def begin(request: Request, owner: Owner) -> BegunSession:
         hub, chosen = _hub(request), from_dict(NewSession, await _json_body(request), pass_over=True)
         model = chosen.model or next(iter(hub.translators))
-        session_id, secret = await hub.create(owner, StreamChoice(model, chosen.k, chosen.punctuation, chosen.policy))
+        choice = StreamChoice(model, chosen.k, chosen.punctuation, chosen.policy, chosen.pause)
+        session_id, secret = await hub.create(owner, choice)
         ticket = await hub.issue_ticket(session_id, "speaker")
         return BegunSession(session=session_id, secret=secret, ticket=ticket)
 

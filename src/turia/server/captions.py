@@ -1,8 +1,9 @@
 """The captions of a session: numbered inputs in, events out. No clock, socket, thread or file in here.
 
-An input is a word, a pause, a change of settings, or the end. An event is what was said, what the engine made of it,
-or the settings in force (turia.protocol.events). Everybody who follows a session sees the same events, in the same
-order.
+An input is a word, a pause, a change of settings, or the end. Two more have no number: the recogniser's unstable tail,
+and a silence that the server has noticed itself. What they lead to is stored like the rest. An event is what was said,
+what the engine made of it, or the settings in force (turia.protocol.events). Everybody who follows a session sees the
+same events, in the same order.
 
 After each input, `state()` is all that is needed to go on with the next. What was shown is therefore never computed
 again: restored captions continue it, they do not repeat it.
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 from turia.engine.backend import Steps
 from turia.engine.model import Model
 from turia.engine.stream import Stream
+from turia.engine.tail import Tentative
 from turia.errors import InputError, ModelError
 from turia.protocol.events import Event, SettingsInForce, SourceWord
 from turia.protocol.messages import EndOfStream, InputMessage, Lead, Pause, ProtocolError, SettingsChange, Words
@@ -56,6 +58,8 @@ class StreamChoice:
     punctuation: bool
     policy: str | None = None
     """In place of wait-k with this k."""
+    pause: float | None = None
+    """Seconds of silence that close a sentence; None is what the server has."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
@@ -105,10 +109,23 @@ class Word:
     at: float | None = None
 
 
-Input = Word | Pause | SettingsChange | EndOfStream
+@dataclass(frozen=True)
+class Tail:
+    """What a recogniser may still revise, behind the words before it."""
+
+    text: str
 
 
-def inputs_of(message: InputMessage) -> list[Input]:
+@dataclass(frozen=True)
+class SilenceNoticed:
+    """The server's clock says that the speaker has stopped."""
+
+
+NumberedInput = Word | Pause | SettingsChange | EndOfStream
+Input = NumberedInput | Tail | SilenceNoticed
+
+
+def inputs_of(message: InputMessage) -> list[NumberedInput]:
     """The inputs of a message, one number each."""
     if not isinstance(message, Words):
         return [message]
@@ -142,6 +159,7 @@ class _State:
     """The state of the engine's stream."""
     at: float | None = None
     policy: str | None = None
+    pause: float | None = None
 
 
 class Captions:
@@ -167,6 +185,8 @@ class Captions:
         """The time of the newest event; times never go back, whatever the clock does."""
         self._at = at
         """When the last word was spoken, on the speaker's clock."""
+        self.tentative: Tentative | None = None
+        """What may still change, if the last input was a tail."""
 
     @classmethod
     def begin(cls, translators: Translators, choice: StreamChoice) -> tuple[Captions, Event]:
@@ -189,7 +209,7 @@ class Captions:
             stream = translators[model].restore(found.stream)
         except InputError as error:
             raise ProtocolError("model", f"the session cannot go on here: {error}") from error
-        choice = StreamChoice(model, found.k, found.punctuation, found.policy)
+        choice = StreamChoice(model, found.k, found.punctuation, found.policy, found.pause)
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 
     def state(self) -> str:
@@ -206,6 +226,7 @@ class Captions:
                     stream,
                     self._at,
                     choice.policy,
+                    choice.pause,
                 )
             )
         )
@@ -218,8 +239,10 @@ class Captions:
         """The events of these inputs."""
         events: list[Event] = []
         for item in inputs:
+            self.tentative = None
             new = yield from self._apply_one(item, clock)
-            self.progress = Progress(item.seq, self.progress.events + len(new), self.stream.ended)
+            inputs = self.progress.inputs if isinstance(item, Tail | SilenceNoticed) else item.seq
+            self.progress = Progress(inputs, self.progress.events + len(new), self.stream.ended)
             events += new
         return events
 
@@ -230,7 +253,11 @@ class Captions:
                 source = SourceWord(text, self._before.read + self.stream.read, self._now(clock), at)
                 records = yield from self.stream.push_steps(text)
                 return [source, *self._events(records, clock)]
-            case Pause():
+            case Tail(text):
+                partial = yield from self.stream.partial_steps(text)
+                self.tentative = partial.tentative
+                return self._events(partial.records, clock)
+            case Pause() | SilenceNoticed():
                 return self._events((yield from self.stream.pause_steps()), clock)
             case EndOfStream():
                 return self._events((yield from self.stream.flush_steps()), clock)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from turia.engine.tail import LONGEST_TAIL
 from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
 
@@ -44,6 +45,8 @@ class Limits:
     """Time for finishing what was sent when the server stops."""
     retry_after: float = 5.0
     """When a client that was refused is to try again."""
+    pause: float = 0.0
+    """Silence of a speaker that closes a sentence, where the client has not chosen; 0 for never."""
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
 
@@ -60,6 +63,7 @@ class Limits:
             "unacknowledged": self.unacknowledged,
             "words_a_second": self.words_per_second,
             "idle": self.idle,
+            "tail": LONGEST_TAIL,
         }
 
 

@@ -26,7 +26,7 @@ from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, 
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
 from turia.server.answers import error_answer
-from turia.server.captions import Input, StreamChoice, Word
+from turia.server.captions import NumberedInput, StreamChoice, Word
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import Hub, RefusedError
@@ -205,7 +205,7 @@ class RestSpeaker:
         if not words:
             return ""
         first = self.session.received + 1
-        inputs: list[Input] = [Word(first + i, word[:MAX_LETTERS]) for i, word in enumerate(words)]
+        inputs: list[NumberedInput] = [Word(first + i, word[:MAX_LETTERS]) for i, word in enumerate(words)]
         await self.send([*inputs, Pause(first + len(words))])
         written: list[str] = []
         while self._have < self.session.progress.events:
@@ -214,7 +214,7 @@ class RestSpeaker:
             self._have = begin + len(events) - 1
         return " ".join(written)
 
-    async def send(self, inputs: Sequence[Input]) -> None:
+    async def send(self, inputs: Sequence[NumberedInput]) -> None:
         """Gives the worker these inputs, no faster than a socket would, and waits until they are done."""
         for begin in range(0, len(inputs), INPUTS_AT_ONCE):
             part = inputs[begin : begin + INPUTS_AT_ONCE]

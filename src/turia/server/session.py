@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage
+from turia.engine.tail import Tentative
+from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, TentativeText
 from turia.schema import JsonObject, read_json
-from turia.server.captions import Input
+from turia.server.captions import NumberedInput
 from turia.server.progress import Progress
 from turia.server.stores.base import StoredSession
 from turia.server.worker import Task
@@ -32,6 +33,8 @@ class EventReader:
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     outbox: deque[ServerMessage] = field(default_factory=deque)
     """Messages to send besides events and acknowledgements; never more than a few."""
+    tentative: bool = False
+    """Whether it is told what may still change."""
     refusal: Refusal | None = None
     """Set when the connection is to end."""
 
@@ -64,6 +67,8 @@ class ActiveSession:
         """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
         self.failures = 0
         """Translations that failed, one after the other."""
+        self.tentative: TentativeText | None = None
+        """What may still change, behind the newest event."""
         self._recent: deque[JsonObject] = deque(maxlen=RECENT)
         self._arrivals: deque[tuple[int, float]] = deque()
         """Number and time of the inputs in the worker's hands."""
@@ -130,7 +135,12 @@ class ActiveSession:
         """Whether the worker has inputs of it."""
         return self.received > self.progress.inputs
 
-    def new_inputs(self, inputs: Sequence[Input]) -> list[Input]:
+    @property
+    def takes_words(self) -> bool:
+        """Whether the worker has the session, and its end was not received."""
+        return self.task is not None and not self.progress.ended and self.received < self._last
+
+    def new_inputs(self, inputs: Sequence[NumberedInput]) -> list[NumberedInput]:
         """Those that were not received before. A gap is refused, and so is what follows the end."""
         if inputs[0].seq > self.received + 1:
             raise ProtocolError("gap", f"input {inputs[0].seq} came after {self.received}; send from there")
@@ -139,7 +149,7 @@ class ActiveSession:
             raise ProtocolError("ended", "the session has ended; begin a new one")
         return new
 
-    def receive(self, new: Sequence[Input], most: int, now: float) -> None:
+    def receive(self, new: Sequence[NumberedInput], most: int, now: float) -> None:
         """These go to the worker next; `most` inputs may wait for their acknowledgement."""
         last = new[-1]
         if last.seq - self.progress.inputs > most:
@@ -155,9 +165,14 @@ class ActiveSession:
 
     # --- events ---------------------------------------------------------------------------------------------------
 
-    def advance(self, progress: Progress, events: Sequence[JsonObject], now: float) -> list[float]:
+    def advance(
+        self, progress: Progress, events: Sequence[JsonObject], now: float, tentative: Tentative | None = None
+    ) -> list[float]:
         """The worker has stored the session up to here; gives the seconds since the arrival of each message."""
         self.failures = 0
+        self.tentative = (
+            None if tentative is None else TentativeText(progress.events, tentative.source, tentative.target)
+        )
         self._add(progress, events)
         delays = []
         while self._arrivals and self._arrivals[0][0] <= progress.inputs:

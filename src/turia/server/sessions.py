@@ -15,10 +15,20 @@ from dataclasses import dataclass, replace
 from typing import Never, TypeVar
 
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import ProtocolError, Refusal, Role, SettingsChange
+from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
-from turia.server.captions import Captions, Input, StreamChoice, Translating, Translators, any_stream, begin_stream
+from turia.server.captions import (
+    Captions,
+    NumberedInput,
+    SilenceNoticed,
+    StreamChoice,
+    Tail,
+    Translating,
+    Translators,
+    any_stream,
+    begin_stream,
+)
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits
 from turia.server.logs import alias
@@ -238,7 +248,22 @@ class Hub:
             self._drained.set()
         self._count()
 
-    def take(self, session: ActiveSession, inputs: Sequence[Input]) -> None:
+    def take_tail(self, session: ActiveSession, tail: PartialWords) -> None:
+        """What a speaker's recogniser may still revise. A tail of words that are not the newest is passed over."""
+        if session.task is not None and session.takes_words and tail.after == session.received:
+            self._worker.submit(session.task, [Tail(" ".join(tail.words))])
+
+    def take_silence(self, session: ActiveSession) -> None:
+        """The speaker has stopped, by this server's clock."""
+        if session.task is not None and session.takes_words and not self.draining:
+            self._worker.submit(session.task, [SilenceNoticed()])
+
+    def pause_of(self, session: ActiveSession) -> float:
+        """Seconds of silence that close a sentence; 0 for never."""
+        chosen = None if session.task is None else session.task.captions.choice.pause
+        return self.limits.pause if chosen is None else chosen
+
+    def take(self, session: ActiveSession, inputs: Sequence[NumberedInput]) -> None:
         """Inputs of the speaker; those that were received before are left out."""
         new = session.new_inputs(inputs)
         if not new:
@@ -325,7 +350,7 @@ class Hub:
             self._take_failure(session, report)
             return
         events = [EVENTS.to_json(event) for event in report.events]
-        for delay in session.advance(report.progress, events, time.monotonic()):
+        for delay in session.advance(report.progress, events, time.monotonic(), report.tentative):
             self.metrics.delay.observe(delay)
         self.metrics.count_words(report.events)
         if report.progress.ended:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -17,23 +18,28 @@ from turia.protocol.messages import (
     PROTOCOL,
     SERVER,
     Ack,
+    ClientMessage,
     Events,
     GoingAway,
     Hello,
     Notice,
+    PartialWords,
     Ping,
     Pong,
     ProtocolError,
     Refusal,
     ServerMessage,
+    TentativeText,
     Welcome,
+    Words,
     parse_client,
 )
-from turia.server.captions import Word, inputs_of
+from turia.server.captions import inputs_of
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import Hub, RefusedError
 from turia.server.stores.base import StoreError
+from turia.stream.silence import Silence
 
 EVENTS_PER_MESSAGE = 200
 NORMAL, GOING_AWAY, POLICY, TRY_AGAIN = 1000, 1001, 1008, 1013
@@ -55,6 +61,7 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         if not isinstance(hello, Hello):
             raise ProtocolError("hello", "the first message is a hello")
         session, reader = await _join(hub, hello)
+        reader.tentative = hello.tentative
     except ProtocolError as error:
         hub.metrics.refused(error.code)
         # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
@@ -113,9 +120,10 @@ async def _converse(connection: _Connection) -> None:
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(connection.read())
         writing = group.create_task(connection.write())
+        watching = group.create_task(connection.watch_silence())
         await asyncio.wait([reading, writing], return_when=asyncio.FIRST_COMPLETED)
-        reading.cancel()
-        writing.cancel()
+        for task in (reading, writing, watching):
+            task.cancel()
 
 
 class _Connection:
@@ -127,6 +135,13 @@ class _Connection:
         """Number of the last event that the client has."""
         self._acknowledged = 0
         self._said_goodbye = False
+        self._shown: TentativeText | None = None
+        """What the client was told last of what may still change."""
+        self._silence = Silence(hub.pause_of(session) if reader.role == "speaker" else 0.0)
+        self._spoke = asyncio.Event()
+        if session.progress.inputs:
+            # The last words of the connection before this one may hang.
+            self._silence.said(time.monotonic())
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -160,10 +175,34 @@ class _Connection:
                 raise ProtocolError("role", "a viewer only listens")
             if self.reader.refusal is not None:
                 continue
-            inputs = inputs_of(message)
-            self.hub.take(self.session, inputs)
-            words = sum(isinstance(item, Word) for item in inputs)
+            if isinstance(message, PartialWords):
+                self.hub.take_tail(self.session, message)
+            else:
+                self.hub.take(self.session, inputs_of(message))
+            self._note_speech(message)
+            words = len(message.words) if isinstance(message, Words | PartialWords) else 1
             await asyncio.sleep(bucket.take(max(1, words), time.monotonic()))
+
+    def _note_speech(self, message: ClientMessage) -> None:
+        self._silence.will_wait()
+        if isinstance(message, Words) or (isinstance(message, PartialWords) and message.words):
+            self._silence.said(time.monotonic(), partial=isinstance(message, PartialWords))
+        elif not isinstance(message, PartialWords):
+            self._silence.paused()
+        self._spoke.set()
+
+    async def watch_silence(self) -> None:
+        """Closes the sentence whenever the speaker has stopped."""
+        while True:
+            self._spoke.clear()
+            left = self._silence.left(time.monotonic())
+            if left == 0.0:
+                self._silence.paused()
+                self.hub.take_silence(self.session)
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._spoke.wait()
 
     async def _next(self) -> str | bytes:
         """The next message. A speaker who is silent for long is warned, then disconnected; viewers may be silent."""
@@ -239,6 +278,10 @@ class _Connection:
         if reader.role == "speaker" and self._acknowledged < inputs:
             self._acknowledged = inputs
             await self._send(Ack(inputs))
+        shown = session.tentative
+        if reader.tentative and shown is not None and shown is not self._shown and shown.after == self._sent:
+            self._shown = shown
+            await self._send(shown)
 
     async def _send_events(self) -> None:
         """The next few."""

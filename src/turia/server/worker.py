@@ -21,9 +21,10 @@ from typing import Literal
 
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
+from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS, Event
 from turia.protocol.messages import SettingsChange
-from turia.server.captions import Captions, Input
+from turia.server.captions import Captions, Input, Tail
 from turia.server.logs import alias
 from turia.server.progress import Progress
 from turia.server.stores.base import SessionUpdate, Store, StoreError
@@ -54,6 +55,8 @@ class Done:
     task: Task
     progress: Progress
     events: tuple[Event, ...]
+    tentative: Tentative | None = None
+    """What may still change, behind these events."""
 
 
 Cause = Literal["failed", "moved", "store"]
@@ -81,6 +84,7 @@ class _Result:
     """How many were done."""
     events: tuple[Event, ...]
     update: SessionUpdate
+    tentative: Tentative | None
 
 
 class Worker:
@@ -133,6 +137,9 @@ class Worker:
                 continue
             task, inputs = item
             if not task.failed:
+                if task.waiting and isinstance(task.waiting[-1], Tail):
+                    # Revised, or final by now.
+                    del task.waiting[-1]
                 task.waiting.extend(inputs)
                 self._busy[task.session_id] = task
 
@@ -166,20 +173,22 @@ class Worker:
         backend = tasks[0].captions.model.backend
         results = run_together([_guarded(task, self._clock) for task in tasks], backend)
         done = [result for result in results if result is not None]
-        taken = self._store.advance([result.update for result in done])
+        # A tail that brought nothing out leaves nothing behind.
+        new = [result for result in done if result.update.after != result.update.before]
+        stored_now = dict(zip(map(id, new), self._store.advance([result.update for result in new]), strict=True))
         for task, result in zip(tasks, results, strict=True):
             if result is None:
                 self._fail(task)
-        for result, stored in zip(done, taken, strict=True):
+        for result in done:
             task = result.task
-            if not stored:
+            if not stored_now.get(id(result), True):
                 log.warning("session continued by another server", extra={"session": alias(task.session_id)})
                 self._fail(task, "moved")
                 continue
             del task.waiting[: result.inputs]
             if not task.waiting:
                 del self._busy[task.session_id]
-            self._report(Done(task, result.update.after, result.events))
+            self._report(Done(task, result.update.after, result.events, result.tentative))
 
     def _fail(self, task: Task, cause: Cause = "failed") -> None:
         task.failed = True
@@ -210,4 +219,4 @@ def _guarded(task: Task, clock: Callable[[], float]) -> Steps[_Result | None]:
         # The text of an error may hold what was said; its kind does not.
         log.error("session failed", extra={"session": alias(task.session_id), "error": type(error).__name__})
         return None
-    return _Result(task, len(inputs), events, update)
+    return _Result(task, len(inputs), events, update, captions.tentative)

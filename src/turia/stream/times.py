@@ -26,6 +26,22 @@ class SpokenWord:
     end: float | None = None
 
 
+@dataclass(frozen=True)
+class UnstableTail:
+    """What a recogniser hears after its final words, and may still revise. It replaces the tail before it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Nobody has spoken for a while."""
+
+
+Heard = SpokenWord | UnstableTail | Silent
+"""What comes from a speaker, in order."""
+
+
 class SpokenTimes:
     """Adds the times of the source words to the records that they lead to."""
 

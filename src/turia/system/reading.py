@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import IO, Any, cast
 
 from turia.errors import InputError
 
+Patience = Callable[[], float | None]
+"""Seconds to wait for more, asked each time; None is for as long as it takes."""
 _CHUNK = 1 << 16
 _SPACE = re.compile(r"\s+")
 LONGEST = 1_000_000
@@ -50,8 +53,18 @@ def read_words(file: BufferedReader, name: str = "standard input") -> Iterator[s
 
     Of a word, `LONGEST` letters are kept.
     """
+    yield from (word for word in live_words(file, name) if word is not None)
+
+
+def live_words(
+    file: BufferedReader, name: str = "standard input", patience: Patience = lambda: None
+) -> Iterator[str | None]:
+    """The same, with a None whenever nothing has come for as long as `patience` allows. Files never make one wait."""
     begun, parts, length = False, list[str](), 0
-    for text in _texts(file, name):
+    for text in _texts(file, name, patience):
+        if text is None:
+            yield None
+            continue
         if not begun:
             text, begun = text.removeprefix(BYTE_ORDER_MARK), True
         # The first part goes on with the word that is pending, the last one becomes it.
@@ -66,16 +79,47 @@ def read_words(file: BufferedReader, name: str = "standard input") -> Iterator[s
         yield "".join(parts)
 
 
-def _texts(file: BufferedReader, name: str) -> Iterator[str]:
-    """What is there each time; none is empty."""
+def live_lines(
+    file: BufferedReader, name: str = "standard input", patience: Patience = lambda: None
+) -> Iterator[str | None]:
+    """The lines of UTF-8 text, each when it is complete, and a None as in `live_words`."""
+    begun = ""
+    for text in _texts(file, name, patience):
+        if text is None:
+            yield None
+            continue
+        # Other line breaks of Unicode may stand inside a line.
+        *lines, begun = (begun + text).split("\n")
+        yield from (line + "\n" for line in lines)
+    if begun:
+        yield begun
+
+
+def _texts(file: BufferedReader, name: str, patience: Patience) -> Iterator[str | None]:
+    """What is there each time; none is empty. None is where nothing came in time."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with broken_off(name):
-        # read1 gives what is there and waits only for the first byte.
-        while chunk := file.read1(_CHUNK):
-            if text := decoder.decode(chunk):
+        while True:
+            if not _is_there(file, patience()):
+                yield None
+                continue
+            # read1 gives what is there and waits only for the first byte.
+            chunk = file.read1(_CHUNK)
+            if text := decoder.decode(chunk, final=not chunk):
                 yield text
-    if text := decoder.decode(b"", final=True):
-        yield text
+            if not chunk:
+                return
+
+
+def _is_there(file: BufferedReader, seconds: float | None) -> bool:
+    """Whether there is something to read, or the end, within so many seconds."""
+    if seconds is None:
+        return True
+    try:
+        descriptor = file.fileno()
+    except (OSError, ValueError):  # it is no file of the system's
+        return True
+    return bool(select.select([descriptor], [], [], seconds)[0])
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 // A session's events on the page. Words are only ever appended, as text nodes: what stands does not change or move.
+// Behind them, in grey, stands what may still change.
 // Text from outside reaches the document by textContent alone.
 
 const PARAGRAPH_WORDS = 80;
@@ -40,6 +41,7 @@ class Pane {
     this.language = "";
     this.following = true;
     this.top = 0;
+    this.tail = [];
     text.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = text;
       if (scrollTop < this.top - 1) this.following = false;
@@ -50,7 +52,28 @@ class Pane {
     });
   }
 
+  // A word takes the place of a grey one.
   add(word, className) {
+    this.drop(this.tail.shift());
+    return this.put(word, className, this.tail[0]);
+  }
+
+  // The grey words behind all others, in place of those before.
+  showTail(words) {
+    this.tail.forEach((span) => this.drop(span));
+    this.tail = words.map((word) => {
+      const span = this.put(word, "tentative");
+      span.ariaHidden = "true";
+      return span;
+    });
+  }
+
+  drop(span) {
+    span?.nextSibling.remove();
+    span?.remove();
+  }
+
+  put(word, className, before = null) {
     if (!this.paragraph) {
       this.paragraph = document.createElement("p");
       this.paragraph.lang = this.language;
@@ -60,11 +83,14 @@ class Pane {
     const span = document.createElement("span");
     span.className = className;
     span.textContent = word;
-    this.paragraph.append(span, " ");
+    this.paragraph.insertBefore(span, before);
+    this.paragraph.insertBefore(document.createTextNode(" "), before);
     return span;
   }
 
   breakLine() {
+    this.showTail([]);
+    if (!this.paragraph?.childElementCount) this.paragraph?.remove();
     this.paragraph = null;
   }
 
@@ -118,6 +144,13 @@ export class Captions {
     for (const event of events) this.applyOne(event);
     this.follow();
     this.showLag();
+  }
+
+  // What may still change: the recogniser's last words, and what would be written for them.
+  tentative({ source, target }) {
+    this.source.showTail(source);
+    this.target.showTail(target);
+    this.follow();
   }
 
   // The session's clock shows at least `ms` now; the quickest message tells the time best.

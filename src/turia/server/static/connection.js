@@ -38,7 +38,8 @@ export async function beginSession(chosen, key) {
   return post("/api/sessions", key, chosen);
 }
 
-// `on` has events(list), status(state, text), clock(ms) and kept(). Without a secret it only follows.
+// `on` has events(list), status(state, text), clock(ms) and kept(), and tentative(message) if it shows what may still
+// change. Without a secret it only follows.
 export class Connection {
   // `kept` is what `pending` was when the page was left: inputs that nobody has acknowledged are sent again.
   constructor(session, secret, on, kept = { next: 1, waiting: [] }) {
@@ -67,6 +68,13 @@ export class Connection {
     this.on.kept();
     this.wake();
     this.flush();
+  }
+
+  // What the recogniser hears after all that was sent, and may still revise. Nobody keeps it: the next one comes soon.
+  tail(words) {
+    const { socket } = this;
+    if (!socket?.welcomed || !socket.tail || this.sent !== this.next - 1) return;
+    socket.send(JSON.stringify({ type: "partial", after: this.sent, words: words.slice(0, socket.tail) }));
   }
 
   // A sign of life: somebody is there, though nothing is said.
@@ -124,7 +132,8 @@ export class Connection {
     socket.addEventListener("open", () => {
       // The newest event comes once more, to be compared: a store that was set back may have passed it since.
       const have = Math.max(0, this.have - 1);
-      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have }));
+      const tentative = Boolean(this.on.tentative);
+      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have, tentative }));
     });
     socket.addEventListener("message", (event) => this.take(socket, JSON.parse(event.data)));
     socket.addEventListener("close", () => {
@@ -151,6 +160,7 @@ export class Connection {
         this.warned = false;
         socket.welcomed = true;
         socket.most = message.limits.unacknowledged;
+        socket.tail = message.limits.tail ?? 0;
         this.acknowledged(message.last_input);
         this.sent = message.last_input;
         this.next = Math.max(this.next, message.last_input + 1);
@@ -169,6 +179,9 @@ export class Connection {
         break;
       case "events":
         this.takeEvents(socket, message);
+        break;
+      case "tentative":
+        if (message.after === this.have) this.on.tentative?.(message);
         break;
       case "warning":
         this.warned = true;

@@ -43,7 +43,8 @@ function attach(session, secret, kept) {
     // The connection says so while it is being made, too.
     if (connection && !over) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
   };
-  const on = { events: show, status: showState, clock: (ms) => captions.clock(ms), kept: keep };
+  const tentative = (message) => captions.tentative(message);
+  const on = { events: show, status: showState, clock: (ms) => captions.clock(ms), kept: keep, tentative };
   connection = new Connection(session, secret, on, kept);
   keep();
 }
@@ -99,7 +100,8 @@ function showState(state, text) {
 async function begin(punctuated) {
   const model = find("model").value;
   const punctuation = punctuated || !segmenting.has(model);
-  const chosen = { model: model || null, k: Number(find("k").value), punctuation };
+  // Who types may think for a while, and a microphone says itself when somebody has stopped.
+  const chosen = { model: model || null, k: Number(find("k").value), punctuation, pause: 0 };
   let key = load(KEY);
   for (;;) {
     try {
@@ -211,7 +213,7 @@ function listen() {
     silence();
     showStatus("error", reason);
   };
-  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped);
+  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words));
   find("mic").textContent = "Stop listening";
 }
 

@@ -90,7 +90,7 @@ const LATEST_WORDS = 3000;
 // The browser's recogniser revises its last words: a word goes out when two hypotheses in a row agree on it and on the
 // word after it, or when the recogniser has settled.
 export class Microphone {
-  constructor(languageCode, say, pause, stopped) {
+  constructor(languageCode, say, pause, stopped, tail) {
     this.recognition = new Recognition();
     this.recognition.lang = languageCode;
     this.recognition.continuous = true;
@@ -113,6 +113,7 @@ export class Microphone {
         said.set(i, Math.max(first, until));
         before = event.results[i].isFinal ? [] : words;
         if (event.results[i].isFinal) pause();
+        else tail(words.slice(done(i)));
       }
     });
     this.recognition.addEventListener("error", (event) => {

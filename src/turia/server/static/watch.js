@@ -18,6 +18,7 @@ new Connection(session, null, {
     if (state === "error") empty.textContent = `${text}. Ask the speaker for another link.`;
     if (state === "ended") empty.textContent = "Nothing was said";
   },
+  tentative: (message) => captions.tentative(message),
   clock: (ms) => captions.clock(ms),
   kept: () => {},
 });
