@@ -103,7 +103,9 @@ def _optimise(head: Perceptron, samples: int, loss: Callable[[Tensor], Tensor], 
 
 def _batches(samples: int, chosen: HeadTraining) -> Iterator[Tensor]:
     for _ in range(chosen.epochs):
-        yield from torch.randperm(samples).split(chosen.batch)
+        order = torch.randperm(samples)
+        for begin in range(0, samples, chosen.batch):
+            yield order[begin : begin + chosen.batch]
 
 
 @torch.no_grad()
