@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from turia.commands.models import describe
+from turia.commands.models import card_lines, describe
+from turia.runtime.folder import WEIGHTS_FILE, read_sums, write_sums
+from turia.runtime.heads import HeadList, head_file
 
 
 def test_a_model_is_described_by_its_folder(described_model: Path) -> None:
@@ -22,3 +24,12 @@ def test_a_model_is_described_by_its_folder(described_model: Path) -> None:
     assert found.megabytes == pytest.approx(
         sum(file.stat().st_size for file in described_model.iterdir()) / 1e6, abs=0.1
     )
+
+
+def test_heads_are_named_where_there_are_some(described_model: Path) -> None:
+    assert describe("tiny", described_model).heads == ()
+    assert not [line for line in card_lines(describe("tiny", described_model)) if "heads" in line]
+    (described_model / head_file("act-0.2")).write_bytes(b"a head")
+    HeadList(read_sums(described_model)[WEIGHTS_FILE], {"act-0.2": 128}).save(described_model)
+    write_sums(described_model)
+    assert card_lines(describe("tiny", described_model))[-1] == "tiny heads: act-0.2"

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, load_folder
+from turia.runtime.heads import head_list
 from turia.runtime.translator import find_model, packaged_models
 from turia.runtime.weights import weight_shapes
 from turia.segmenter.classifier import windows_in
@@ -41,6 +42,8 @@ class Installed:
     """Future words that its segmenters look at."""
     data: tuple[str, ...]
     scores: tuple[str, ...]
+    heads: tuple[str, ...] = ()
+    """Through which learned policies look at it."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -70,6 +73,7 @@ def describe(name: str, folder: Path) -> Installed:
         windows_in(folder, checked.listed),
         card.get("data", ()),
         card.get("scores", ()),
+        tuple(head_list(checked).values),
     )
 
 
@@ -90,7 +94,8 @@ def table(models: Sequence[Installed]) -> Table:
 
 
 def card_lines(model: Installed) -> list[str]:
-    """What its card says of a model's data and scores."""
+    """What its card says of a model's data and scores, and which heads it has."""
     name = Path(model.name).name
     lines = [f"{name} data: {', '.join(model.data) or 'not said'}"]
-    return lines + [f"{name} score: {score}" for score in model.scores or ("not said",)]
+    lines += [f"{name} score: {score}" for score in model.scores or ("not said",)]
+    return lines + ([f"{name} heads: {', '.join(model.heads)}"] if model.heads else [])

@@ -36,6 +36,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         parser.add_argument("--history", type=int, help="Words of history; by default the model's.")
         parser.add_argument("--rounding", choices=("floor", "ceil"), help="Of wait-k; by default floor.")
         parser.add_argument("--beam", type=int, help="Hypotheses of the search; by default the model's.")
+        parser.add_argument("--max-lag", type=int, help="Words behind after which a policy has to write.")
         parser.add_argument("--punctuation", action="store_true", help="Sentence ends from the input's punctuation.")
 
     def reset(self) -> None:
@@ -44,7 +45,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         chosen = self._chosen
         self._stream = self._translator.stream(
             policy=chosen.policy, k=chosen.k, rounding=chosen.rounding, gamma=chosen.gamma, window=chosen.window,
-            history=chosen.history, beam=chosen.beam, punctuation=chosen.punctuation,
+            history=chosen.history, beam=chosen.beam, max_lag=chosen.max_lag, punctuation=chosen.punctuation,
         )  # fmt: skip
         self._taken = 0
         """Source words that the stream has."""

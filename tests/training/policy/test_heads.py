@@ -27,9 +27,10 @@ CHOSEN = HeadTraining(hidden=8, epochs=40, batch=64, learning_rate=0.01)
 def test_a_boundary_head_learns_what_shows_in_the_states() -> None:
     states = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     data = Labelled(states, states[:, 1] > 0.3)
-    precision, recall = boundary_figures(train_boundary_head(data, CHOSEN, seed=1), data)
-    assert precision > 0.95
-    assert recall > 0.95
+    figures = boundary_figures(train_boundary_head(data, CHOSEN, seed=1), data)
+    assert figures["F1"] > 0.95
+    assert 0.2 < figures["threshold"] < 0.8
+    assert figures["share"] == pytest.approx(data.labels.mean())
 
 
 def test_shares_add_what_each_word_read_contributes_and_the_rest_is_told_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
 from turia.errors import ModelError
+from turia.export.random_model import made_up_words
 from turia.export.run import export_model
 from turia.runtime.folder import load_folder, read_sums
 from turia.runtime.heads import head_list
@@ -39,8 +41,24 @@ def test_the_model_with_heads_runs_their_policies(trained: PolicyReport) -> None
         stream = translator.stream(policy=policy, max_lag=3, punctuation=True)
         records = [record for word in ("ba", "be", "bi", "bo", "da.") for record in stream.push(word)] + stream.flush()
         assert any(isinstance(record, Write) for record in records)
+
     with pytest.raises(ModelError, match="needs the head chunk-source-2, the model has act-0"):
         translator.stream(policy="chunk", punctuation=True)
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_stream_that_is_saved_at_every_word_writes_the_same(trained: PolicyReport, beam: int) -> None:
+    translator = Translator.load(trained.folder)
+    words = [f"{word}." if n % 9 == 8 else word for n, word in enumerate(made_up_words()[:20])]
+    for policy in ("chunk:delay=1,threshold=0.2", "act"):
+        alone = translator.stream(policy=policy, beam=beam, max_lag=4, punctuation=True)
+        expected = [record for word in words for record in alone.push(word)] + alone.flush()
+        saved = translator.stream(policy=policy, beam=beam, max_lag=4, punctuation=True)
+        found = []
+        for word in words:
+            found += saved.push(word)
+            saved = translator.restore(json.loads(json.dumps(saved.state())))
+        assert found + saved.flush() == expected
 
 
 def test_heads_stay_with_a_model_that_is_exported_again(trained: PolicyReport, tmp_path: Path) -> None:

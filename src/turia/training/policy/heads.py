@@ -103,15 +103,20 @@ def _optimise(head: Perceptron, samples: int, loss: Callable[[Tensor], Tensor], 
 
 def _batches(samples: int, chosen: HeadTraining) -> Iterator[Tensor]:
     for _ in range(chosen.epochs):
-        yield from torch.randperm(samples).split(chosen.batch)
+        order = torch.randperm(samples)
+        for begin in range(0, samples, chosen.batch):
+            yield order[begin : begin + chosen.batch]
 
 
 @torch.no_grad()
-def boundary_figures(head: Perceptron, data: Labelled) -> tuple[float, float]:
-    """Precision and recall at 0.5."""
-    said = (head(torch.from_numpy(data.states)) >= 0).numpy()
-    right = float((said & data.labels).sum())
-    return right / max(1.0, float(said.sum())), right / max(1.0, float(data.labels.sum()))
+def boundary_figures(head: Perceptron, data: Labelled) -> dict[str, float]:
+    """The best F1, the threshold that has it, and the share of samples whose answer is yes."""
+    said = torch.sigmoid(head(torch.from_numpy(data.states))).numpy()
+    order = np.argsort(-said, kind="stable")
+    right = np.cumsum(data.labels[order])
+    f1 = 2 * right / (np.arange(1, len(said) + 1) + max(1, int(data.labels.sum())))
+    best = int(f1.argmax())
+    return {"F1": float(f1[best]), "threshold": float(said[order[best]]), "share": float(data.labels.mean())}
 
 
 @torch.no_grad()

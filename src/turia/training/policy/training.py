@@ -149,8 +149,7 @@ class _Learner:
 
     def _boundary(self, name: str, data: Labelled, dev: Labelled) -> Perceptron:
         head = train_boundary_head(data, self.recipe.training, self.recipe.seed)
-        precision, recall = boundary_figures(head, dev)
-        self._finished(name, len(data.states), {"precision": precision, "recall": recall})
+        self._finished(name, len(data.states), boundary_figures(head, dev))
         return head
 
     def _halting(self) -> dict[str, Perceptron]:
