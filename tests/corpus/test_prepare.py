@@ -42,7 +42,7 @@ def talk(document: int, sentences: int) -> str:
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     """Small chunks, so that there are several."""
-    monkeypatch.setattr(module, "_PAIRS_A_CHUNK", 8)
+    monkeypatch.setattr(module, "_PAIRS_PER_CHUNK", 8)
     monkeypatch.setattr(module, "_STEPS_TOLD", 1)
     (tmp_path / "train.tsv").write_text("".join(talk(n, 5) for n in range(8)), encoding="utf-8")
     (tmp_path / "alone.tsv").write_text(talk(20, 6), encoding="utf-8")
@@ -399,7 +399,7 @@ def test_ids_of_lines_are_not_taken_for_documents_without_a_word(recipe: Recipe,
     (said,) = notes(lines) if told else [*notes(lines), ""]
     name = f"{path.parent.name}/lines.tsv"
     assert not told or said.startswith(
-        f"train {name}: {50 + real} documents of {50 + 3 * real} pairs, so that its windows"
+        f"train {name}: {50 + real} documents for {50 + 3 * real} pairs, so its windows have no history"
     )
     assert said.endswith("set context = false") == told
     assert Shards.open(recipe.data.folder / "train").meta.sizes.sentences == 46 + 50 + 3 * real

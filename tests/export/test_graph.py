@@ -48,9 +48,9 @@ def test_what_graphs_take_and_give(tmp_path: Path) -> None:
     memory = [f"memory.{tensor}.0" for tensor in range(4)]
     shared = ["ids", "positions", "columns.0", "bias.0", *kept]
     expected = {
-        "encoder": (shared, ["kept", "memory"]),
-        "decoder": ([*shared, "last", "memory_bias.0", *memory], ["kept", "logits"]),
-        "look": ([*shared, "memory_bias.0", *memory], ["kept", "logits", "attention.0"]),
+        "encoder": (shared, ["kept", "memory", "states"]),
+        "decoder": ([*shared, "last", "memory_bias.0", *memory], ["kept", "logits", "states"]),
+        "look": ([*shared, "memory_bias.0", *memory], ["kept", "logits", "attention.0", "states"]),
     }
     for side, (takes, gives) in expected.items():
         model = onnx.load_model(tmp_path / f"{side}.onnx", load_external_data=False)

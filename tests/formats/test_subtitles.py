@@ -16,7 +16,7 @@ from tests.formats.cues import parse
 from turia.formats.subtitles import (
     LINE,
     LINES,
-    MOST_CHARACTERS_A_SECOND,
+    MOST_CHARACTERS_PER_SECOND,
     SHORTEST_MS,
     Cue,
     CueMaker,
@@ -55,7 +55,7 @@ def test_cues_hold_all_words_in_two_short_lines_one_after_the_other(said: list[t
         assert len(cue.text.splitlines()) <= LINES
         assert max(map(len, cue.text.split("\n"))) <= LINE
         assert cue.end - cue.start >= SHORTEST_MS - 1e-6
-        assert len(cue.text) / (cue.end - cue.start) * 1000 <= MOST_CHARACTERS_A_SECOND + 1e-6
+        assert len(cue.text) / (cue.end - cue.start) * 1000 <= MOST_CHARACTERS_PER_SECOND + 1e-6
     assert all(one.end <= other.start for one, other in itertools.pairwise(cues))
 
 

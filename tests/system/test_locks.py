@@ -66,7 +66,7 @@ def test_a_file_system_without_locks_is_said_in_one_line(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(fcntl, "flock", without)
     with (
-        pytest.raises(ResourceError, match=r"its file system keeps no locks \(No locks available\); choose another"),
+        pytest.raises(ResourceError, match=r"its file system has no locks \(No locks available\); choose a folder on"),
         alone_in(tmp_path, "turia train", "all stays"),
     ):
         pass

@@ -50,7 +50,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_WORDS_A_PART", 40)
+    monkeypatch.setattr(module, "_WORDS_PER_PART", 40)
 
 
 class Backwards:
@@ -196,7 +196,7 @@ from pathlib import Path
 from turia.cli import main
 from turia.training import backtranslate as module
 
-module._WORDS_A_PART = 40
+module._WORDS_PER_PART = 40
 work = module._translate_part
 
 def noted(task):

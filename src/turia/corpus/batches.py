@@ -2,7 +2,7 @@
 
 Samples are drawn pool by pool: within a pool windows and single sentences are mixed in the recipe's ratio, sorted by
 length, cut into batches by tokens, and the batches shuffled. A pool depends on the seed and its own counters alone, so
-a run can be resumed from them, and ranks of a distributed run agree without talking.
+a run can be resumed from them, and the processes of a distributed run agree without exchanging anything.
 
 Letters: B samples, S source positions, T target rows.
 """
@@ -21,7 +21,8 @@ from turia.text.symbols import PAD_ID
 
 POOL_SAMPLES = 16_384
 _LENGTH_NOISE = 0.02
-"""Enough that lengths of one batch are not all alike; each percent more pads as much."""
+"""Lengths are changed at random by up to so much before samples are sorted by them, so that a batch has not always the
+same samples. Each percent of noise costs about a percent of padding."""
 
 
 @dataclass(frozen=True)

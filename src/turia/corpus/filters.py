@@ -68,12 +68,12 @@ _BROKEN_ENCODING = re.compile("[\ufffd\x80-\x9f]")
 
 
 def is_unreadable(text: str) -> bool:
-    """Whether `text` holds replacement characters, or controls, which is how misread Windows text looks."""
+    """Whether `text` has replacement characters, or control characters as in Windows text that was decoded wrongly."""
     return _BROKEN_ENCODING.search(text) is not None
 
 
 class LanguageFilter:
-    """Finds sentences that are surely not in the language they should be in."""
+    """Finds sentences that are clearly in another language than they should be."""
 
     def __init__(self, languages: tuple[str, str]) -> None:
         self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -85,7 +85,7 @@ class LanguageFilter:
         self._identifier.set_languages(sorted(_CANDIDATES.union(languages)))
 
     def is_other(self, text: str, language: str) -> bool:
-        """Whether `text` is surely not in `language`; short texts have the benefit of the doubt."""
+        """Whether `text` is clearly in another language than `language`. Short texts are too uncertain: never."""
         if len(text.split()) < _LANGUAGE_FROM_WORDS:
             return False
         # Most sentences are right from their first words on; only the others are looked at whole.

@@ -19,7 +19,7 @@ from turia.text.sentence_ends import sentences
 
 _CUE = re.compile(r"\([A-Z][^()]{0,60}\)")
 _LANGUAGE_FROM_WORDS = 20
-"""Shorter texts have the benefit of the doubt."""
+"""Shorter texts are too uncertain: they are kept."""
 _LOOKED_AT = 5000
 """Letters, from the middle of a text: enough to tell its language."""
 
@@ -35,7 +35,7 @@ class Text:
 def read_texts(path: Path, words: int) -> Iterator[list[Text]]:
     """The documents of a file of `id<TAB>text` lines, in order and in groups of about so many words.
 
-    Neighbours of one id get different ones: they are two documents, and would be taken for one.
+    Two lines with the same id are two documents. Their ids are made different, so that they are not taken for one.
     """
     group: list[Text] = []
     held, before = 0, None

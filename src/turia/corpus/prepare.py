@@ -31,8 +31,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turia.config import Corpus, Filters, Recipe, Windows
-from turia.config import SubwordSettings as SubwordSettings
+from turia.config import Corpus, Filters, Recipe, SubwordSettings, Windows
 from turia.corpus.backtranslated import check_marked
 from turia.corpus.chunks import ChunkHead, Cleaner, Encoder, cuts_windows, read_head, read_pairs, write_chunk
 from turia.corpus.filters import Dropped, LanguageFilter, pair_hash, repeats
@@ -47,13 +46,14 @@ from turia.system.processes import TaskRunner, in_processes
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
 
-_PAIRS_A_CHUNK = 4096
+_PAIRS_PER_CHUNK = 4096
 _STEPS_TOLD = 10
 _RULES_VERSION = 2
 """Part of the digest. Raise it when the same corpora come out as other bytes."""
 
 _DOUBTFUL_FROM, _DOUBTFUL_SHARE = 10, 0.95
-"""Documents from which on, and documents to a pair from which on, ids are taken for those of lines."""
+"""A corpus with so many documents or more, and so many documents per pair or more, seems to number its lines in place
+of its documents."""
 
 Split = Literal["train", "dev"]
 _SPLITS: tuple[Split, Split] = ("train", "dev")
@@ -110,7 +110,7 @@ class _Preparation:
                 PrepareProgress("clean", note=f"the recipe or its corpora have changed: preparing {self.folder} anew")
             )
         if self.recipe.filters.language:
-            _language_filter(self.languages)  # a language it does not know is found out here, not in a worker
+            _language_filter(self.languages)  # refuses an unknown language here, not in a worker
         for stale in self.folder.glob("work-*"):
             if stale != self.work:
                 shutil.rmtree(stale)
@@ -226,7 +226,7 @@ class _Preparation:
         return report
 
     def doubtful_documents(self, chunks: Sequence[_Chunk]) -> list[str]:
-        """What to say of corpora whose document ids seem to be those of lines: their windows hold no history."""
+        """Warnings for corpora whose ids seem to number lines in place of documents: their windows have no history."""
         read: Counter[tuple[Split, int]] = Counter()
         documents: Counter[tuple[Split, int]] = Counter()
         for chunk in chunks:
@@ -234,8 +234,8 @@ class _Preparation:
             read[chunk.split, chunk.corpus] += head.read
             documents[chunk.split, chunk.corpus] += head.documents
         return [
-            f"{split} {name}: {documents[split, number]} documents of {read[split, number]} pairs, so that its windows "
-            "have no history and take the place of those that have; if its ids are those of lines, set context = false"
+            f"{split} {name}: {documents[split, number]} documents for {read[split, number]} pairs, so its windows "
+            "have no history; if its ids number lines and not documents, set context = false"
             for split in _SPLITS
             for number, name in enumerate(corpus_names(self.corpora[split]))
             if cuts_windows(self.corpora[split][number], self.recipe.windows)
@@ -311,7 +311,7 @@ class _Preparation:
         assert begin == len(repeated)
 
     def step(self, stage: str, done: int, total: int | None, detail: str = "") -> None:
-        """Tells of some steps, not of all: elsewhere than on a terminal each is a line."""
+        """Tells of one step in ten: without a terminal, each is a line of the log."""
         if done % _STEPS_TOLD == 0 or done == total:
             self.tell(PrepareProgress(stage, done, total, detail))
 
@@ -395,7 +395,7 @@ def _chunks(
         for document in read(settings, *languages, held_out=split == "dev"):
             documents.append(document)
             pairs += len(document.source)
-            if pairs >= _PAIRS_A_CHUNK:
+            if pairs >= _PAIRS_PER_CHUNK:
                 yield _Chunk(split, number, corpus), documents
                 number, documents, pairs = number + 1, [], 0
         if documents:

@@ -5,8 +5,8 @@ last sentence, stays within `history` words on both sides, special symbols not c
 of adjacent sentences; a document with a dropped pair is several runs.
 
 Positions: a window takes one opening symbol, and one closing symbol for each sentence, on top of its pieces.
-One that would pass `max_positions` begins later (sliding) or ends earlier (consecutive); a single pair that
-would is for the caller to drop.
+A window that would need more than `max_positions` begins later (sliding) or ends earlier (consecutive). A single pair
+that would need more must be dropped by the caller.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[Str
 
 
 def _seconds(trace: Trace, source_lengths: Sequence[int]) -> Seconds | None:
-    """The clock of a stream that has one from its first word to its last, and moves in every sentence."""
+    """Delays and lengths in seconds, if all words have times and every sentence takes some time; else None."""
     delays, ends = trace.delays_in_seconds(), trace.source_ends()
     if delays is None or ends is None or len(ends) != sum(source_lengths):
         return None
@@ -242,7 +242,7 @@ def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> l
 
 
 def _check_whole(trace: Trace, source_words: int, path: Path) -> None:
-    """Refuses a stream that was broken off: the words that it lacks would count as bad translation."""
+    """Refuses a stream that was interrupted: the words that are missing would be scored as bad translation."""
     if not trace.records or not isinstance(trace.records[-1], End):
         raise FormatError('the trace is not whole: its last line is no "type":"end"; translate the source again', path)
     if trace.source_words() < source_words:

@@ -31,7 +31,7 @@ def paired_p_values(
     test = PairedTest(named, {"BLEU": BLEU()}, [list(references)], test_type="bs", n_samples=resamples)
     _, results = test()
     base, *found = (result for result in results["BLEU"] if isinstance(result, Result))
-    # Of a difference of 0, as of a system from itself, sacrebleu says that it is hardly chance.
+    # For equal scores, as of a system and itself, sacrebleu gives a p near 0, as if the difference were significant.
     return [1.0 if own.score == base.score or own.p_value is None else float(own.p_value) for own in found]
 
 

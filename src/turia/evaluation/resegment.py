@@ -40,7 +40,7 @@ from rapidfuzz.distance import Levenshtein
 from turia.errors import InputError
 
 RESEGMENTER = "mwer.1"
-"""For signatures; the number changes with the cuts."""
+"""The name in signatures. Raise the number when the same input gives other cuts."""
 
 HALF_WIDTH = 64
 """Columns on either side of the known alignment."""

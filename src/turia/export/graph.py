@@ -28,14 +28,12 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from turia.export.external import IR_VERSION, OPSET, write_external
 from turia.export.tensors import Tensors
 from turia.runtime.folder import STREAMS, WEIGHTS_FILE, graph_file
 from turia.runtime.shape import Precision, Shape
 from turia.runtime.weights import decoder_layers, encoder_layers
 
-OPSET = 17
-IR_VERSION = 9
-"""The format that goes with the operator set: what ONNX Runtime has read since 2023."""
 _MICROSOFT = ("FusedMatMul", "MatMulIntegerToFloat", "RotaryEmbedding")
 """Operators that only ONNX Runtime has: a product with its second factor transposed, one of integers, and the rotation
 of rows by their positions."""
@@ -45,7 +43,8 @@ _ALIGNMENT = 64
 
 def save_graphs(shape: Shape, tensors: Tensors, precision: Precision, folder: Path) -> None:
     """Writes the weights once, and the graphs of both sides and all numbers of streams, which refer to them."""
-    stored = _write_weights(tensors, folder / WEIGHTS_FILE)
+    # In the order of their names: a model that is exported again has the same file, by whose sum heads know it.
+    stored = write_external(dict(sorted(tensors.items())), folder / WEIGHTS_FILE, _ALIGNMENT)
     for streams in STREAMS:
         onnx.save_model(encoder_graph(shape, stored, precision, streams), folder / graph_file("encoder", streams))
         onnx.save_model(decoder_graph(shape, stored, precision, streams), folder / graph_file("decoder", streams))
@@ -335,23 +334,3 @@ class _Graph:
         scale, zero = self.tensor(f"{name}.scale"), self.constant(f"{name}.zero", np.int8(0))
         product = self.add("MatMulIntegerToFloat", factor.value, matrix, factor.unit, scale, factor.zero, zero)
         return self.add("Mul", product, factor.peak)
-
-
-def _write_weights(tensors: Tensors, path: Path) -> dict[str, TensorProto]:
-    """Writes the tensors one after the other; gives the initialisers that refer to them."""
-    stored = {}
-    with path.open("wb") as file:
-        # In the order of their names: a model that is exported again has the same file, by whose sum heads know it.
-        for name, array in sorted(tensors.items()):
-            file.write(bytes(-file.tell() % _ALIGNMENT))
-            place = {"location": path.name, "offset": file.tell(), "length": array.nbytes}
-            file.write(np.ascontiguousarray(array).tobytes())
-            stored[name] = TensorProto(
-                name=name,
-                data_type=helper.np_dtype_to_tensor_dtype(array.dtype),
-                dims=array.shape,
-                data_location=TensorProto.EXTERNAL,
-            )
-            for key, value in place.items():
-                stored[name].external_data.add(key=key, value=str(value))
-    return stored

@@ -18,7 +18,7 @@ from pysubs2.formats.webvtt import WebVTTFormat
 
 Format = Literal["srt", "vtt"]
 LINE, LINES = 42, 2
-CHARACTERS_A_SECOND, MOST_CHARACTERS_A_SECOND = 17, 21
+CHARACTERS_PER_SECOND, MOST_CHARACTERS_PER_SECOND = 17, 21
 """Read in comfort, and in haste."""
 LONGEST_MS, SHORTEST_MS = 6000.0, 1000.0
 
@@ -66,10 +66,10 @@ class CueMaker:
         if not self._words:
             return []
         text = "\n".join(wrap(self._words))
-        read_by = self._start + max(SHORTEST_MS, 1000 * len(text) / CHARACTERS_A_SECOND)
+        read_by = self._start + max(SHORTEST_MS, 1000 * len(text) / CHARACTERS_PER_SECOND)
         end = max(read_by, self._last + SHORTEST_MS / 2)
         if until is not None:
-            hasty = max(SHORTEST_MS, 1000 * len(text) / MOST_CHARACTERS_A_SECOND)
+            hasty = max(SHORTEST_MS, 1000 * len(text) / MOST_CHARACTERS_PER_SECOND)
             end = min(end, max(until, self._start + hasty))
         self._words, self._free_from = [], end
         return [Cue(text, self._start, end)]

@@ -1,4 +1,4 @@
-"""The engine's steps run by the torch model itself: for validation, and as the reference of other runtimes.
+"""Runs the engine with the torch model itself: for validation, and as a reference for other runtimes.
 
 One request after the other, nothing fused, nothing quantised.
 """
@@ -92,7 +92,7 @@ class TorchBackend:
         return found
 
     def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
-        """Nobody may ask."""
+        """Not supported: `can_look` is False."""
         raise AssertionError("this backend cannot look")
 
     def _row(self, values: Ints) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The yardstick of `turia bench`: eager torch on one thread, as the paper's procedure was run."""
+"""The baseline of `turia bench`: eager torch on one thread, which is how the paper's systems were run."""
 
 from __future__ import annotations
 

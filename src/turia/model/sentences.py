@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
     pieces: list[int]
     ended: bool
-    """Or it would go on, and nobody knows where to."""
+    """False if it was still going on at the greatest length."""
 
 
 class SentenceTranslator:

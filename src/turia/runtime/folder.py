@@ -124,7 +124,7 @@ class ModelFolder:
         return all(graph_file("look", streams) in self.listed for streams in STREAMS)
 
     def check_beam(self, beam: int) -> None:
-        """Refuses a search that cannot be."""
+        """Refuses a beam that does not work with the model's subwords."""
         if beam > 1 and self.target_subwords.space_first:
             raise ModelError(
                 f"{self.path}: beam is {beam}; with these subwords only greedy search (1) can tell words apart"
@@ -159,7 +159,7 @@ def load_folder(path: Path) -> ModelFolder:
 
 
 def check_sums(folder: Path, sums: Mapping[str, str]) -> None:
-    """That each of these files is as it was when its sum was written."""
+    """Raises if one of these files has changed since its sum was written."""
     for name, expected in sums.items():
         if _sum(folder / name) != expected:
             raise ModelError(f"{folder / name}: altered: its SHA-256 sum is not the one in {SUMS_FILE}")

@@ -260,7 +260,7 @@ class _Graphs:
     def run(self, rows: Sequence[_Rows]) -> Any:
         """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
         streams = _streams(rows)
-        # Streams that are missing are played by the first one.
+        # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the first stream.
         played = [*rows, *[rows[0]] * (streams - len(rows))]
         return self.session(streams).run(None, _feeds(played, last=self._side == "decoder"))
 
@@ -308,7 +308,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _nothing(shape: Shape, layers: int) -> Columns:
-    """The columns of a window that has not begun: a free one, as not every release can multiply with none."""
+    """The columns of a window that has not begun: one free column, because some releases cannot multiply with none."""
     # It counts as filled, so that it is never written to.
     return Columns(np.zeros((2 * layers, shape.heads, 1, shape.head_size), dtype=np.float32), filled=1)
 

@@ -1,4 +1,4 @@
-"""A loaded model, from which streams are begun: the public API's first word."""
+"""Loads a model and begins streams: the entry point of the public API."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Translator:
         if segmenter is None:
             segmenter = self._segmenter(window, punctuation, max_words)
         elif punctuation:
-            raise InputError("a segmenter was given, and punctuation asked for: sentence ends come from one of them")
+            raise InputError("segmenter and punctuation are both given: choose one of them for the sentence ends")
         return Stream(self.model, segmenter, settings)
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:

@@ -33,5 +33,5 @@ def parse_actions(text: str, path: str | None = None) -> list[Action]:
 
 
 def format_actions(actions: Iterable[Action]) -> str:
-    """One line, actions parted by single spaces, as the authors' logs are."""
+    """One line, actions separated by single spaces, as the authors' logs are."""
     return " ".join(actions)

@@ -23,7 +23,8 @@ def delays_from_actions(actions: Iterable[Action]) -> list[int]:
 
 
 def actions_from_delays(delays: Sequence[int], source_words: int) -> list[Action]:
-    """The actions that give `delays` (which never decrease); what no word waited for is read at the end."""
+    """The actions that give `delays`, which never decrease. Source words that no target word waited for are read at the
+    end."""
     actions: list[Action] = []
     read = 0
     for delay in delays:

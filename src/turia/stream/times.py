@@ -1,9 +1,10 @@
 """When source words were spoken, and what follows from it for the records of a stream.
 
-Times are seconds of the speech, as the recogniser counts them. A clock that stands beyond a day at the first word did
-not begin with the speech (most count from 1970): then ours begins at that word, and a note in the trace keeps what the
-recogniser's showed. A recogniser's times may go back a little, or lie before its own beginning; ours never do, as
-delays never do. A stream whose words come without times has none in its trace.
+Times are seconds since the beginning of the speech, as the recogniser counts them. Some recognisers count from another
+beginning, most of them from 1970. If the first word is later than a day, we take this word for the beginning, and a
+note in the trace keeps the recogniser's time. Times of a recogniser may go back a little, or be negative. Ours never
+do: a time is at least that of the word before, and at least 0. If the words of a stream have no times, its trace has
+none.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class SpokenTimes:
         if self._origin is None:
             first = end if word.start is None else word.start
             self._origin = first if first > DAY else 0.0
-        # Nobody's recogniser is more precise than a millisecond; the difference of two large numbers is not either.
+        # No recogniser is more precise than a millisecond, and the difference of two large numbers has noise below it.
         since = round(end - self._origin, 3) if self._origin else end
         self.before_beginning += since < 0
         return max(0.0, since)

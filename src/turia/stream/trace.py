@@ -6,8 +6,8 @@
     {"type":"note","kind":"loop","sentence":3,"detail":"..."}
     {"type":"end","source_words":25561,"target_words":26102}
 
-Where the source words came with times, a `write` also has `read_seconds` (its delay in seconds: when the last word that
-had been read was over) and a `sentence` has `ends` (when each of its source words was over). See `times`.
+If the source words have times, a `write` also has `read_seconds` (its delay in seconds: when the last word that had
+been read ended) and a `sentence` has `ends` (when each of its source words ended). See `times`.
 
 A server sends the same records as events (`turia.protocol.events`). It adds the time at which each was made.
 
@@ -64,7 +64,7 @@ class SentenceEnd:
     target_words: Natural
     reason: str
     ends: tuple[Time, ...] | None = None
-    """When each of its source words was over, in seconds of the speech."""
+    """When each of its source words ended, in seconds of the speech."""
     ms: Time | None = None
     """From a server: when it was complete, in milliseconds since the session began."""
 
@@ -76,7 +76,8 @@ class SentenceEnd:
 
 @dataclass(frozen=True)
 class Note:
-    """What the counts and words do not show: what a guard did, and what was changed on the way (docs/protocol.md)."""
+    """Something that happened to the stream beside words and sentences, such as a guard that cut a loop
+    (docs/protocol.md)."""
 
     kind: str
     sentence: Natural
@@ -146,7 +147,7 @@ class Trace:
         return seconds if len(seconds) == len(self.writes()) else None
 
     def source_ends(self) -> list[float] | None:
-        """When each source word was over, in seconds of the speech; None unless that is known of all."""
+        """When each source word ended, in seconds of the speech; None unless that is known for all of them."""
         sentences = [record for record in self.records if isinstance(record, SentenceEnd)]
         ends = [end for sentence in sentences for end in sentence.ends or ()]
         return ends if ends and len(ends) == self.source_words() else None

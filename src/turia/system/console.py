@@ -50,6 +50,6 @@ class Display:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _show_bar(self) -> None:
-        """With the first news, not before: of several processes of one command, only one has any."""
+        """Shows the bar with the first news, not before: of several processes of one command, only one has news."""
         if self.bar is not None:
             self.bar.start()

@@ -1,7 +1,7 @@
-"""A folder that long work writes into: one process at a time, and a disk that refuses, said for people.
+"""Locks a folder for one process at a time, and turns errors of its disk into one line for people.
 
-The lock is `flock` on the file `.lock` in the folder. The system lets go of it however the process ends, so the file
-stays and means nothing by itself. File systems of several machines keep such locks too, if they are mounted that way.
+The lock is `flock` on the file `.lock` in the folder. The system releases it however the process ends; the file stays,
+and means nothing by itself. Network file systems have such locks too, if they are mounted that way.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 @contextmanager
 def alone_in(folder: Path, command: str, kept: str) -> Iterator[None]:
-    """Makes `folder` and holds its lock. `command` is who works there; `kept` says what is left if the disk refuses."""
+    """Makes `folder` and holds its lock. Errors name the `command` that works there, and say what is `kept` if the disk
+    is full or cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / ".lock").open("a") as file:
@@ -45,5 +46,6 @@ def _lock(file: IO[str], folder: Path, command: str) -> None:
         if error.errno not in _NO_LOCKS:
             raise
         raise ResourceError(
-            f"{folder}: its file system keeps no locks ({error.strerror}); choose another folder, or mount it with them"
+            f"{folder}: its file system has no locks ({error.strerror}); choose a folder on another file system, or "
+            "mount this one with locks"
         ) from error

@@ -40,15 +40,15 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
             while running:
                 yield running.popleft().result()
         except (KeyboardInterrupt, GeneratorExit):
-            # A task may take long, and whoever interrupts (here, or while a result is dealt with: the generator is then
-            # closed) does not want to wait for its end.
+            # Do not wait for the tasks that are running: they may take long. GeneratorExit comes if the caller was
+            # interrupted between two results.
             for child in multiprocessing.active_children():
                 if child not in others:
                     child.terminate()
             raise
         except BrokenProcessPool as error:
             raise ResourceError(
-                "a worker process died, perhaps for want of memory; run again: finished work is kept"
+                "a worker process died, perhaps because memory ran out; run again: finished work is kept"
             ) from error
         finally:
             for future in running:
@@ -56,7 +56,7 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
 
 
 def in_another_process(work: Callable[..., Result], *arguments: Any) -> Result:
-    """The result of `work`, whose memory is not counted to this process."""
+    """The result of `work`, done in a process of its own, so that its memory is not counted to this one."""
     with _pool(1) as pool:
         return pool.submit(work, *arguments).result()
 

@@ -27,9 +27,9 @@ BYTE_ORDER_MARK = "\ufeff"
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[BufferedReader]:
-    """The file, or standard input where there is none; it is open in here."""
+    """Opens the file, or standard input if there is none, for the time of the block."""
     if path is None:
-        # Python's way to say that whoever started it had closed it.
+        # So Python says that standard input was closed when it started.
         if sys.stdin is None:
             raise InputError("standard input is closed; give a file, or something to read from")
         make_blocking(sys.stdin)
@@ -49,10 +49,8 @@ def source_name(path: Path | None) -> str:
 
 
 def read_words(file: BufferedReader, name: str = "standard input") -> Iterator[str]:
-    """The words of UTF-8 text; what is not UTF-8 comes out as U+FFFD, since a live stream cannot be sent back.
-
-    Of a word, `LONGEST` letters are kept.
-    """
+    """The words of UTF-8 text. Bytes that are not UTF-8 become U+FFFD: a live stream must go on. Words are cut after
+    `LONGEST` letters."""
     yield from (word for word in live_words(file, name) if word is not None)
 
 
@@ -124,7 +122,7 @@ def _is_there(file: BufferedReader, seconds: float | None) -> bool:
 
 @contextmanager
 def broken_off(name: str) -> Iterator[None]:
-    """A source that cannot be read any further, said for people."""
+    """Turns an error while reading into one line for people."""
     try:
         yield
     except OSError as error:
@@ -132,9 +130,10 @@ def broken_off(name: str) -> Iterator[None]:
 
 
 def make_blocking(file: IO[Any] | None) -> None:
-    """Reading waits for what is to come, and writing until there is room, whatever others have set.
+    """Makes reads wait for input, and writes for room.
 
-    Whoever shares a pipe or a terminal can leave it non-blocking. Then nothing there yet looks like the end.
+    Another program that shares the pipe or the terminal may have left it non-blocking. A read that finds nothing yet
+    would then look like the end of the input.
     """
     with suppress(OSError, ValueError, AttributeError):  # it has no descriptor, or is none at all
         os.set_blocking(cast(IO[Any], file).fileno(), True)

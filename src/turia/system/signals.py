@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM during long work: noted when they come, obeyed where the work can be left.
+"""SIGINT and SIGTERM during long work: noted when they come, obeyed at a point where the work can stop.
 
-The second signal is not noted: it does what it did before the work began, which is to end the process at once.
+Only the first signal is noted. A second one has its usual effect: it ends the process at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StopRequests:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Signals are noted in here, if this is the main thread: others are sent none."""
+        """Notes signals for the time of the block, if this is the main thread: other threads receive none."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -45,7 +45,7 @@ class StopRequests:
 
     @contextmanager
     def obeyed_at_once(self) -> Iterator[None]:
-        """In here a signal raises `Stopped`: for work that is long, and none the worse for being left."""
+        """In this block a signal raises `Stopped`: for long work that may be interrupted anywhere."""
         self._waits = False
         try:
             if self.number:
@@ -60,7 +60,7 @@ class StopRequests:
             threading.Event().wait()
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
-        """`items`, to the end or to a signal, which is obeyed between two of them and while one is waited for."""
+        """Gives `items` to their end or until a signal comes, also while the next one is being waited for."""
         coming = iter(items)
         while not self.number:
             try:

@@ -1,4 +1,4 @@
-"""Subwords: SentencePiece BPE with white space as suffix: the last piece of a word tells that it is the last.
+"""Subwords: SentencePiece BPE with white space as suffix, so that a piece shows whether it ends its word.
 
 Rules:
 - A word is encoded by itself, `▁` at its end. Its pieces never depend on its neighbours, so a stream encoded
@@ -103,7 +103,7 @@ class Subwords:
             ids = tuple(self._processor.encode(word))
             if len(word) <= _LONGEST_CACHED:
                 if len(self._cache) >= _CACHED_WORDS:
-                    # The oldest goes: not full for ever of what somebody once said.
+                    # The oldest word goes, so that the cache follows what is being said.
                     self._cache.popitem(last=False)
                 self._cache[word] = ids
         return ids
@@ -114,7 +114,7 @@ class Subwords:
         words: list[str | None] = []
         for piece in map(int, ids):
             if self.is_control[piece] or self.starts_word[piece]:
-                # With the space last, nothing is begun here unless a word was broken off by a symbol.
+                # If the space ends a word, there is an unfinished word here only if a symbol interrupted it.
                 words += [joiner.flush()] if self.space_first else []
             if not self.is_control[piece]:
                 words.append(joiner.push(piece))

@@ -1,11 +1,9 @@
-"""Whole normalised words as ids, for the segmenter. (The translator's subwords are another matter:
-subwords.py.)
+"""The vocabulary of the segmenter: ids of whole normalised words. The translator has subwords (subwords.py).
 
-Words too rare for an id of their own share one. Telling them apart by their last letters was tried and
-gained nothing.
+All rare words share one id. Telling them apart by their last letters was tried and gained nothing.
 
-On disk: UTF-8 text, one entry a line, the line's number (from 0) is the id. Entries that are no words begin
-with `~`, which normalisation removes from words, so the two cannot meet.
+On disk: UTF-8 text, one entry a line; the number of the line, from 0, is the id. Reserved entries begin with `~`.
+Normalisation removes that character from words, so no word can be taken for one.
 """
 
 from __future__ import annotations

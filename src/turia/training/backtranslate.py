@@ -54,7 +54,7 @@ from turia.training.text_translator import TextTranslator
 
 _RULES_VERSION = 1
 """Part of the digest. Raise it when the same text comes out as other words."""
-_WORDS_A_PART = 20_000
+_WORDS_PER_PART = 20_000
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Backtranslation:
         if (known := read_backtranslation(self.folder)) is not None:
             self.tell(BacktranslateProgress(note=f"{self.folder} is up to date: nothing to do"))
             return known
-        groups = list(read_texts(self.job.text, _WORDS_A_PART))
+        groups = list(read_texts(self.job.text, _WORDS_PER_PART))
         if not groups:
             raise FormatError("no documents", self.job.text)
         self._translate(groups, processes or max(1, (os.cpu_count() or 1) // self.peers.world))

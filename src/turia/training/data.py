@@ -1,4 +1,4 @@
-"""The prepared data of a recipe, checked against it: training must not find out in its second hour."""
+"""Opens the prepared data of a recipe, and checks that they belong together before training begins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from turia.text.subwords import Subwords
 
 @dataclass(frozen=True)
 class PreparedData:
-    """What a run learns from and is looked at with."""
+    """The training and dev sets of a run, and its subwords."""
 
     train: Shards
     dev: dict[str, Shards]
@@ -56,7 +56,8 @@ def _by_corpus(dev: Shards, folder: Path) -> dict[str, Shards]:
 
 
 def _short_names(corpora: Sequence[str]) -> list[str]:
-    """`europarl-st/deen.dev.tsv.xz` is `deen.dev`; with its folder, or a number, where two would have one name."""
+    """`europarl-st/deen.dev.tsv.xz` becomes `deen.dev`. If two would get the same name, they keep their folder or get
+    a number."""
     names = [re.sub(r"(\.(xz|gz|tsv|xml|txt))+$", "", corpus) for corpus in corpora]
     short = [PurePosixPath(name).name for name in names]
     names = [last if short.count(last) == 1 else name for name, last in zip(names, short, strict=True)]

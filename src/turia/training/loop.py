@@ -124,7 +124,7 @@ class Trainer:
             return self.progress.seconds / (3600 * self.training.hours)
         return 0.0
 
-    def go(self) -> None:
+    def train(self) -> None:
         """Trains to the planned end."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.report(f"{parameters / 1e6:.1f} million parameters on {self.peers.world} x {self.peers.device.type}")
@@ -143,7 +143,7 @@ class Trainer:
             self._leave_if_asked()
             if self._validation_due():
                 self._validate()
-                # Looking is not learning: validation uses up no planned hours, and slows no speed down.
+                # Validation is not training: it does not count to the planned hours nor to the speed that is shown.
                 looked = time.monotonic() - now
                 begun, last_log, last_save = begun + looked, last_log + looked, now + looked
             elif self._save_due(now - last_save):
@@ -236,7 +236,7 @@ class Trainer:
         self._batches, self._following = self.sampler.pool(
             self.progress.pool, self.progress.pool_with_windows, self.progress.pool_batch_tokens
         )
-        # More have been taken than there are if the seed or the data has changed since: nothing is left of this pool.
+        # If the seed or the data has changed since, more batches may have been used than this pool has: go to the next.
         if self.progress.batch >= len(self._batches):
             self.progress.pool, self.progress.batch = self._following, 0
             self._enter_pool()
@@ -402,7 +402,7 @@ def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
         with RunFolder(recipe.run).alone() if peers.leads else nullcontext():
             trainer = Trainer(recipe, data, peers, tell, fresh)
             with trainer.stop.noted():
-                trainer.go()
+                trainer.train()
     return recipe.run
 
 

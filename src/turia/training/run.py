@@ -36,7 +36,8 @@ _STEP = re.compile(r"step-(\d+)")
 
 @dataclass
 class TrainingProgress:
-    """Counters from which a run goes on exactly; random numbers are drawn from them, so no other state exists."""
+    """The counters from which a run is resumed exactly. All random numbers are drawn from them and from the seed, so
+    there is no other state."""
 
     step: int = 0
     seconds: float = 0.0
@@ -157,7 +158,7 @@ class RunFolder:
         return sorted(int(match[1]) for match in matches if match)
 
     def newest(self) -> Path:
-        """The newest checkpoint, for those who need one."""
+        """The newest checkpoint; raises if there is none."""
         steps = self.steps()
         if not steps:
             raise ModelError(f"{self.path}: no checkpoint; expected a run folder that `turia train` has written")
@@ -205,7 +206,7 @@ class RunFolder:
         return [json.loads(line) for line in self._logged()] if self.metrics.exists() else []
 
     def _logged(self) -> list[str]:
-        """The whole lines of the log: whoever was killed while writing has left a part of one."""
+        """The complete lines of the log. A process that was killed while writing leaves an incomplete one."""
         return [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
 
 
@@ -217,7 +218,7 @@ def _terms(corpus: Corpus, source_language: str) -> str | None:
 
 
 def _difference(part: str, before: Recipe, now: Recipe) -> str:
-    """Which key of a part differs, for people."""
+    """Which key of a part differs, as text for an error."""
     old, new = getattr(before, part), getattr(now, part)
     if not is_dataclass(old):
         return f"{part} = {old!r}, the recipe has {new!r}"

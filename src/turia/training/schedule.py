@@ -1,4 +1,4 @@
-"""How the learning rate and the batch grow and fall. Pure functions of the step and of the share of the plan done."""
+"""The learning rate and the size of batches as functions of the step and of the share of the plan that is done."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _BATCH_TOKENS = 6000
 """Source positions of a batch, padding included."""
 _LONGEST = 100
 """Words of a sentence; longer ones are lists, or text without full stops, and are not translated."""
-_MOST_PIECES, _MOST_PIECES_A_WORD = 10, 3
+_MOST_PIECES, _MOST_PIECES_PER_WORD = 10, 3
 """How long a translation may become before it is taken for endless: so many pieces, and so many a word."""
 _REPEATS = {1: 4, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3}
 """So many times in a row, the same words are a loop: by how many words are repeated."""
@@ -107,7 +107,7 @@ class TextTranslator:
             translated = self._sentences.translate(
                 [windows[number] for number in batch],
                 [lines[number].opens for number in batch],
-                most=_MOST_PIECES + int(_MOST_PIECES_A_WORD * max(1.0, self._properties.gamma) * longest),
+                most=_MOST_PIECES + int(_MOST_PIECES_PER_WORD * max(1.0, self._properties.gamma) * longest),
                 draw=draw,
                 seed=int(np.random.default_rng([seed, batch[0]]).integers(2**62)),
             )

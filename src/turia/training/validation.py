@@ -98,7 +98,7 @@ def translate(model: Model, document: Sequence[Sequence[str]], k: int, history: 
 
 def dev_bleu(model: Model, dev: Shards, history: int, k: int, sentences: int) -> float:
     """BLEU of greedy streaming translation with the reference segmentation."""
-    import sacrebleu  # here, as many a process of training never looks at its BLEU
+    import sacrebleu  # here, because most processes of a training never compute BLEU
 
     hypotheses, references = [], []
     for document in documents(dev, sentences):

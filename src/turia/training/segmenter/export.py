@@ -17,14 +17,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
+from turia.export.external import IR_VERSION, OPSET, write_external
 from turia.segmenter.classifier import VOCABULARY_FILE, WEIGHTS_FILE, graph_file
 from turia.segmenter.window import PAST
 from turia.text.vocabulary import Vocabulary
 from turia.training.segmenter.network import Network
-
-OPSET = 17
-IR_VERSION = 9
-"""The format that goes with the operator set: what runtimes of 2023 and later read."""
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +30,7 @@ def export(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
     """Writes the graphs, their shared weights and the vocabulary; the settings are written once decisions are known."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary.save(folder / VOCABULARY_FILE)
-    shared = _write_shared(_shared_weights(network), folder / WEIGHTS_FILE)
+    shared = list(write_external(_shared_weights(network), folder / WEIGHTS_FILE).values())
     for window in network.windows:
         graph = _graph(network, window, shared)
         onnx.save_model(graph, folder / graph_file(window))
@@ -61,28 +58,6 @@ def _onnx_gates(weight: Array) -> Array:
     """[3H, ...] from torch's order of gates to that of ONNX."""
     reset, update, new = np.split(weight, 3)
     return np.concatenate((update, reset, new))
-
-
-def _write_shared(weights: dict[str, Array], path: Path) -> list[TensorProto]:
-    """Writes the arrays one after the other; gives the initialisers that refer to them."""
-    initialisers = []
-    offset = 0
-    with path.open("wb") as file:
-        for name, array in weights.items():
-            content = np.ascontiguousarray(array).tobytes()
-            file.write(content)
-            tensor = TensorProto(
-                name=name,
-                data_type=helper.np_dtype_to_tensor_dtype(array.dtype),
-                dims=array.shape,
-                data_location=TensorProto.EXTERNAL,
-            )
-            place = {"location": path.name, "offset": str(offset), "length": str(len(content))}
-            for key, value in place.items():
-                tensor.external_data.add(key=key, value=value)
-            initialisers.append(tensor)
-            offset += len(content)
-    return initialisers
 
 
 def _graph(network: Network, window: int, shared: list[TensorProto]) -> onnx.ModelProto:
