@@ -26,7 +26,7 @@ from turia.errors import FormatError, InputError, ResourceError
 from turia.export.random_model import write_random_folder
 from turia.formats.output import OutputFormat
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.times import Silent, SpokenWord, UnstableTail, sentence_seconds
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail, sentence_seconds
 from turia.stream.trace import SentenceEnd, parse_trace
 
 WORDS = ["ka", "le", "mi", "no", "pu"]
@@ -260,7 +260,7 @@ def test_a_gap_between_times_closes_the_sentence_unless_that_is_off() -> None:
 
 def test_a_tail_brings_words_out_earlier_and_is_not_in_the_trace() -> None:
     trace = io.StringIO()
-    heard = [SpokenWord("ka"), SpokenWord("le"), UnstableTail("mi"), *map(SpokenWord, ("mi", "no", "pu"))]
+    heard: list[Heard] = [SpokenWord("ka"), SpokenWord("le"), UnstableTail("mi"), *map(SpokenWord, ("mi", "no", "pu"))]
     assert not translate(
         Stream(fake_model(Echo()), GivenSegmenter([5]), Settings(k=3)), heard, "text", io.StringIO(), trace
     )

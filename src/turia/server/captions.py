@@ -241,8 +241,8 @@ class Captions:
         for item in inputs:
             self.tentative = None
             new = yield from self._apply_one(item, clock)
-            inputs = self.progress.inputs if isinstance(item, Tail | SilenceNoticed) else item.seq
-            self.progress = Progress(inputs, self.progress.events + len(new), self.stream.ended)
+            number = self.progress.inputs if isinstance(item, Tail | SilenceNoticed) else item.seq
+            self.progress = Progress(number, self.progress.events + len(new), self.stream.ended)
             events += new
         return events
 
