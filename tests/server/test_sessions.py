@@ -6,9 +6,10 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -29,6 +30,7 @@ from turia.server.shared import Shared
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
+from turia.server.stores.sqlite import SqliteStore
 
 CHOICE = StreamChoice("de-en", 2, punctuation=True)
 
@@ -264,11 +266,11 @@ def redis_server_keys(server: Server) -> list[str]:
 
 def test_a_speaker_who_does_not_come_loses_the_place(redis_server: RedisServer) -> None:
     async def wait() -> None:
-        grace = 600.0
-        async with Server(redis_server, Limits(streams=1, grace=grace)) as here:
+        arrive = 600.0
+        async with Server(redis_server, Limits(streams=1, arrive=arrive)) as here:
             before = time.monotonic()
             session = await here.find(await here.begin())
-            assert before + grace <= session.held_until <= time.monotonic() + grace
+            assert before + arrive <= session.held_until <= time.monotonic() + arrive
             with pytest.raises(RefusedError):
                 await here.begin()
             # The time is over.
@@ -345,3 +347,41 @@ def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(
             assert session.received == 0
 
     asyncio.run(change())
+
+
+class Failing(SqliteStore):
+    """Takes nothing while it is full."""
+
+    full = False
+
+    def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None:
+        self._refuse()
+        super().create(session, events)
+
+    def check(self, write: bool) -> None:
+        if write:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        if self.full:
+            raise StoreError("full")
+
+
+def test_a_server_is_ready_while_its_store_takes_what_is_written(tmp_path: Path) -> None:
+    async def write() -> None:
+        store = Failing(tmp_path / "sessions.sqlite")
+        hub = Hub(fake_translators(), store, Limits(), Metrics())
+        await hub.start()
+        assert hub.takes_streams
+        store.full = True
+        with pytest.raises(StoreError):
+            await hub.create("owner", CHOICE)
+        assert not hub.takes_streams
+        await hub._check_store()
+        assert (hub.takes_streams, hub.member().ready) == (False, False)
+        store.full = False
+        await hub._check_store()
+        assert hub.takes_streams
+        await hub.stop()
+
+    asyncio.run(write())
