@@ -6,10 +6,9 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -21,16 +20,16 @@ from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.protocol.messages import ProtocolError, SettingsChange
 from turia.schema import JsonObject
+from turia.server.admission import RefusedError
 from turia.server.captions import StreamChoice, Word
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.shared import Shared
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
-from turia.server.stores.sqlite import SqliteStore
 
 CHOICE = StreamChoice("de-en", 2, punctuation=True)
 
@@ -347,41 +346,3 @@ def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(
             assert session.received == 0
 
     asyncio.run(change())
-
-
-class Failing(SqliteStore):
-    """Takes nothing while it is full."""
-
-    full = False
-
-    def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None:
-        self._refuse()
-        super().create(session, events)
-
-    def check(self, write: bool) -> None:
-        if write:
-            self._refuse()
-
-    def _refuse(self) -> None:
-        if self.full:
-            raise StoreError("full")
-
-
-def test_a_server_is_ready_while_its_store_takes_what_is_written(tmp_path: Path) -> None:
-    async def write() -> None:
-        store = Failing(tmp_path / "sessions.sqlite")
-        hub = Hub(fake_translators(), store, Limits(), Metrics())
-        await hub.start()
-        assert hub.takes_streams
-        store.full = True
-        with pytest.raises(StoreError):
-            await hub.create("owner", CHOICE)
-        assert not hub.takes_streams
-        await hub._check_store()
-        assert (hub.takes_streams, hub.member().ready) == (False, False)
-        store.full = False
-        await hub._check_store()
-        assert hub.takes_streams
-        await hub.stop()
-
-    asyncio.run(write())

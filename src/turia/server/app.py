@@ -24,6 +24,7 @@ from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
+from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 from turia.server.capacity import measure_again
 from turia.server.captions import StreamChoice, Translators, finds_sentences
@@ -35,7 +36,7 @@ from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
 from turia.server.stores.base import DamagedError, Store, StoreError

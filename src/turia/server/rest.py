@@ -26,12 +26,13 @@ from turia.errors import ConfigError, FormatError
 from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
+from turia.server.admission import RefusedError
 from turia.server.answers import error_answer
 from turia.server.captions import NumberedInput, StreamChoice, Word
 from turia.server.keyring import note_use
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.stores.base import EVENTS_AT_ONCE, DamagedError, StoreError
 
 LONGEST_TEXT = 2000

@@ -24,6 +24,7 @@ RECENT = 256
 """Events of a session kept in memory; a reader that is further behind gets them from the store."""
 DELETED = Refusal("deleted", "the session was deleted")
 REPLACED = Refusal("replaced", "the session goes on in another connection")
+REVOKED = Refusal("key", "the key of this session was revoked")
 
 
 @dataclass(eq=False)
@@ -129,6 +130,12 @@ class ActiveSession:
             self.speaker.refuse(REPLACED)
             self.speaker = None
         self.held_until = now
+
+    def revoke(self, now: float) -> None:
+        """The key that began it is gone: it has no place any more, and its speaker no word."""
+        self.held_until = now
+        if self.speaker is not None:
+            self.speaker.refuse(REVOKED)
 
     def wake_all(self) -> None:
         for reader in self.readers:

@@ -11,14 +11,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, Never, TypeVar
+from dataclasses import replace
+from typing import Never, TypeVar
 
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
+from turia.server.admission import Admission, RefusedError
 from turia.server.captions import (
     Captions,
     NumberedInput,
@@ -35,6 +35,7 @@ from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
 from turia.server.session import DELETED, REPLACED, ActiveSession, EventReader
+from turia.server.store_health import StoreHealth
 from turia.server.stores.base import DamagedError, Store, StoredSession, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
@@ -43,32 +44,6 @@ MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 FORGET_SECONDS = 3600.0
 log = logging.getLogger("turia.server")
-
-
-class RefusedError(Exception):
-    """A request that cannot be served now."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True)
-class Admission:
-    """What a ticket stands for."""
-
-    session_id: str
-    role: Role
-    turn: int
-    """0 for a viewer."""
-
-    def to_text(self) -> str:
-        return f"{self.role} {self.turn} {self.session_id}"
-
-    @classmethod
-    def from_text(cls, text: str) -> Admission:
-        role, turn, session_id = text.split(" ", 2)
-        return cls(session_id, "speaker" if role == "speaker" else "viewer", int(turn))
 
 
 class Hub:
@@ -85,8 +60,7 @@ class Hub:
         self.ready = self.draining = False
         self.stopping = asyncio.Event()
         """Set when the server begins to drain: nobody is to wait for long any more."""
-        self.store_answers = True
-        """Whether the store took what was last written."""
+        self.health = StoreHealth(store)
         self.hellos = Strangers(limits.strangers)
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
@@ -98,7 +72,7 @@ class Hub:
     @property
     def takes_streams(self) -> bool:
         """For those who choose a server to send somebody to."""
-        return self.ready and self.store_answers
+        return self.ready and self.health.answers
 
     # --- the server's life ----------------------------------------------------------------------------------------
 
@@ -145,23 +119,8 @@ class Hub:
                 if session.is_idle(now):
                     del self._sessions[session.id]
             self._count()
-            await self._check_store()
+            await self.health.check()
             await asyncio.sleep(SWEEP_SECONDS)
-
-    async def _check_store(self) -> None:
-        """Notices a store that has gone, and one that has come back: without streams, nobody else writes into it."""
-        with suppress(StoreError):
-            await self._ask_store(self.store.check, not self.store_answers)
-
-    async def _ask_store(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Something that writes; what becomes of it says whether the store answers."""
-        try:
-            result = await asyncio.to_thread(work, *arguments)
-        except StoreError:
-            self.store_answers = False
-            raise
-        self.store_answers = True
-        return result
 
     async def _forget_old(self) -> None:
         try:
@@ -214,7 +173,7 @@ class Hub:
             # The server that gets the speaker's socket has the place; here it is then let go.
             session.awaited = True
         try:
-            await self._ask_store(self.store.create, stored, [EVENTS.to_json(event)])
+            await self.health.ask(self.store.create, stored, [EVENTS.to_json(event)])
         except BaseException:
             self._sessions.pop(session_id, None)
             raise
@@ -233,7 +192,7 @@ class Hub:
 
     async def next_turn(self, session_id: str) -> int:
         """For a speaker who is about to connect."""
-        return await self._ask_store(self.store.next_turn, session_id)
+        return await self.health.ask(self.store.next_turn, session_id)
 
     async def find(self, session_id: str) -> ActiveSession | None:
         """A session in memory or in the store."""
@@ -370,9 +329,7 @@ class Hub:
         """The keys of these owners are gone: so are their speakers. What was said stays, for those who watch."""
         for session in self.sessions():
             if session.owner in owners:
-                session.held_until = time.monotonic()
-                if session.speaker is not None:
-                    session.speaker.refuse(Refusal("key", "the key of this session was revoked"))
+                session.revoke(time.monotonic())
 
     # --- reports --------------------------------------------------------------------------------------------------
 
@@ -386,7 +343,7 @@ class Hub:
         if isinstance(report, Failed):
             self._take_failure(session, report)
             return
-        self.store_answers = True
+        self.health.answers = True
         events = [EVENTS.to_json(event) for event in report.events]
         for delay in session.advance(report.progress, events, time.monotonic(), report.tentative):
             self.metrics.delay.observe(delay)
@@ -409,7 +366,7 @@ class Hub:
         refusal = Refusal("store", "the store of sessions does not answer; what was acknowledged is safe", retry=True)
         if report.cause == "damaged":
             refusal = Refusal("damaged", str(DamagedError()))
-        self.store_answers = self.store_answers and report.cause == "failed"
+        self.health.answers = self.health.answers and report.cause == "failed"
         if report.cause == "failed":
             session.failures += 1
             retry = session.failures < MOST_FAILURES

@@ -34,10 +34,11 @@ from turia.protocol.messages import (
     Words,
     parse_client,
 )
+from turia.server.admission import RefusedError
 from turia.server.captions import inputs_of
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.stores.base import DamagedError, StoreError
 from turia.server.tracebacks import described
 from turia.stream.silence import Silence
