@@ -1,8 +1,9 @@
 """What a server must survive, at full size: python -m benchmarks.server_faults [SCENARIO ...]
 
 Connections cut at random bytes, `kill -9` in mid-stream, many viewers, a reader of one byte a second, fuzzed messages,
-idle sockets. Every scenario checks that nothing is lost or doubled and that the server logs no fault. The models are
-fakes: it is the server that is tried. tests/server/test_faults.py runs all of it at a small size.
+idle sockets, and the attacks of benchmarks/server_attacks.py. Every scenario checks that nothing is lost or doubled and
+that the server logs no fault. The models are fakes: it is the server that is tried. tests/server/test_faults.py runs
+the faults at a small size; the rules that hold attacks off are in test_guard.py, test_downloads.py and test_hostile.py.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from benchmarks.server_attacks import ATTACKS
 from tests.engine.fakes import WORDS
 from tests.protocol.test_messages import near_messages
 from tests.server.servers import FakeServer
@@ -246,7 +248,11 @@ def slow_reader(server: FakeServer, words: int) -> str:
             check(await collect(speaker), said)
             while not await asyncio.to_thread(_was_cut, server):
                 await asyncio.sleep(0.1)
+            # Its connection is gone, though it has not taken what was sent.
+            while server.open_files() > files + 1:
+                await asyncio.sleep(0.1)
 
+    files = server.open_files()
     asyncio.run(run())
     return f"a reader of 1 byte/s was cut; all {words} words of the speaker are there"
 
@@ -426,13 +432,16 @@ SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
     "stuck-reader": (stuck_reader, 4000, {"stall": 3600.0, "words_per_second": 1000, "burst": 5000}),
     "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_per_second": 1e6, "burst": 1e6}),
     "idle": (idle, 1000, {}),
+    **ATTACKS,
 }
 
 
 def run(name: str, size: int | None = None) -> str:
     """One scenario on a server of its own; what it found."""
     scenario, full, limits = SCENARIOS[name]
-    with tempfile.TemporaryDirectory() as folder, FakeServer(Path(folder), limits=MANY | limits) as server:
+    files, limits = limits.get("files"), {key: value for key, value in limits.items() if key != "files"}
+    options = {"limits": MANY | limits} | ({} if files is None else {"files": files})
+    with tempfile.TemporaryDirectory() as folder, FakeServer(Path(folder), **options) as server:
         began = time.monotonic()
         found = scenario(server, full if size is None else size)
         assert server.status("/readyz") == 200

@@ -11,7 +11,7 @@ import pytest
 
 from turia.config import Corpus
 from turia.errors import ConfigError, FormatError
-from turia.formats.documents import Document, is_held_out, read, read_monolingual
+from turia.formats.documents import MOST_OF_A_LINE, Document, is_held_out, read, read_monolingual
 
 TALKS = [
     Document("7", ["Guten Tag.", "Ja & nein."], ["Good day.", "Yes & no."]),
@@ -230,6 +230,15 @@ def test_a_damaged_archive_of_xml_is_named(tmp_path: Path, suffix: str, kept: fl
     path.write_bytes(whole[: int(kept * len(whole))])
     with pytest.raises(FormatError, match=rf"a\.xml\.{suffix}: damaged archive"):
         list(read(Corpus(source=path, target=path, format="xml"), "de", "en"))
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress)])
+def test_a_small_archive_of_an_endless_line_is_refused(tmp_path: Path, suffix: str, pack: type[bytes]) -> None:
+    path = tmp_path / f"talks.tsv{suffix}"
+    path.write_bytes(pack(b"8\tDanke!\tThank you!\n" + bytes(MOST_OF_A_LINE + 1)))
+    assert path.stat().st_size < 100_000
+    with pytest.raises(FormatError, match=f"talks.tsv{suffix}:2: a line of more than {MOST_OF_A_LINE} bytes"):
+        list(read(Corpus(path), "de", "en"))
 
 
 def test_an_archive_with_a_wrong_byte_is_named(tmp_path: Path) -> None:

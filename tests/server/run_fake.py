@@ -1,12 +1,13 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
-there), whatever limits are to be other than usual, and log_level and log_format.
+there), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from turia.server.serve import ServeOptions, serve
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     configure(given.get("log_level", "info"), given.get("log_format", "text"))
+    if "files" in given:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (given["files"], given["files"]))
     limits = Limits(**given.get("limits", {}))
     key_file = Path(given["key_file"]) if "key_file" in given else None
     origins = tuple(given.get("origins", ()))

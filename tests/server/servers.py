@@ -56,7 +56,7 @@ class FakeServer:
     def __init__(self, data: Path, **given: Any) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = data / "server.log"
+        self.data, self.log = data, data / "server.log"
         self._options = {"port": self.port, "data": str(data)} | given
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -88,6 +88,11 @@ class FakeServer:
         assert self._process is not None
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def open_files(self) -> int:
+        """Of the process."""
+        assert self._process is not None
+        return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
 
     def status(self, path: str) -> int:
         try:

@@ -61,6 +61,16 @@ def test_a_ticket_is_good_once_and_not_for_long() -> None:
         ("null", "localhost:8000", False, False),
         ("http://[bad", "localhost:8000", False, False),
         (None, "[bad", False, False),
+        # What some parsers take for a user, a fragment or a path before the local name.
+        (None, "evil.example@127.0.0.1", False, False),
+        (None, "127.0.0.1#evil.example", False, False),
+        (None, "127.0.0.1?evil.example", True, False),
+        (None, "127.0.0.1\\evil.example", False, False),
+        (None, "127.0.0.1:80:90", False, False),
+        (None, "LOCALHOST:8000", False, True),
+        # A program that sends no host.
+        (None, "", True, True),
+        (None, "", False, False),
     ],
 )
 def test_origins(origin: str | None, host: str, keyed: bool, fine: bool) -> None:

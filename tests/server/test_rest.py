@@ -17,11 +17,12 @@ import pytest
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
 from turia.protocol.messages import Refusal
+from turia.server.admission import RefusedError
 from turia.server.captions import StreamChoice, Word
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import RestError, RestSpeaker, _speak, choose_model
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.stores.sqlite import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}

@@ -20,11 +20,12 @@ from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.protocol.messages import ProtocolError, SettingsChange
 from turia.schema import JsonObject
+from turia.server.admission import RefusedError
 from turia.server.captions import StreamChoice, Word
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.shared import Shared
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.redis import RedisStore
@@ -264,11 +265,11 @@ def redis_server_keys(server: Server) -> list[str]:
 
 def test_a_speaker_who_does_not_come_loses_the_place(redis_server: RedisServer) -> None:
     async def wait() -> None:
-        grace = 600.0
-        async with Server(redis_server, Limits(streams=1, grace=grace)) as here:
+        arrive = 600.0
+        async with Server(redis_server, Limits(streams=1, arrive=arrive)) as here:
             before = time.monotonic()
             session = await here.find(await here.begin())
-            assert before + grace <= session.held_until <= time.monotonic() + grace
+            assert before + arrive <= session.held_until <= time.monotonic() + arrive
             with pytest.raises(RefusedError):
                 await here.begin()
             # The time is over.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from starlette.websockets import WebSocket
 
 from tests.server.fakes import fake_translators
@@ -14,7 +16,7 @@ from turia.server.captions import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.sessions import Hub
-from turia.server.socket import _Connection
+from turia.server.socket import _Connection, serve_socket
 from turia.server.stores.sqlite import SqliteStore
 
 PINGS = 1000
@@ -57,3 +59,41 @@ def test_pongs_do_not_pile_up_for_who_does_not_read_them(tmp_path: Path) -> None
         await hub.stop()
 
     asyncio.run(ping())
+
+
+class Saying:
+    """The socket of a client that says hello, and remembers what it gets."""
+
+    def __init__(self) -> None:
+        self.got: list[Any] = []
+
+    async def accept(self) -> None: ...
+
+    async def receive(self) -> dict[str, Any]:
+        return {"type": "websocket.receive", "text": '{"type":"hello","protocol":1,"ticket":"t"}'}
+
+    async def send_text(self, text: str) -> None:
+        self.got.append(json.loads(text))
+
+    async def close(self, code: int) -> None:
+        self.got.append(code)
+
+
+def test_what_nobody_foresaw_is_told_to_the_client_and_its_text_to_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(ticket: str) -> None:
+        raise KeyError("geheim" + "nis")
+
+    async def connect() -> None:
+        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        monkeypatch.setattr(hub, "use_ticket", fail)
+        await serve_socket(cast(WebSocket, socket), hub)
+        hub.store.close()
+
+    socket = Saying()
+    asyncio.run(connect())
+    refusal, code = socket.got
+    assert (refusal["type"], refusal["code"], refusal["retry"], code) == ("error", "failed", False, 1011)
+    assert "KeyError" in caplog.text
+    assert "geheimnis" not in caplog.text

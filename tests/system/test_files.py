@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from turia.errors import FormatError, ModelError
-from turia.system.files import read_json, remove_leftovers, replacing, write_file
+from turia.errors import FormatError, InputError, ModelError
+from turia.system.files import MOST_JSON, read_json, remove_leftovers, replacing, write_file
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -141,3 +141,21 @@ def test_what_is_no_json_file_is_said_in_one_line(tmp_path: Path, content: bytes
 def test_a_folder_in_place_of_a_file_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be read: Is a directory; expected a run folder"):
         read_json(tmp_path, "a run folder", ModelError)
+
+
+def test_what_is_no_plain_file_or_too_large_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        with pytest.raises(InputError, match=f"{name}: cannot be read: not a plain file; expected something"):
+            read_json(tmp_path / name, "something", InputError)
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(MOST_JSON + 1)
+    with pytest.raises(InputError, match=f"{MOST_JSON + 1} bytes, expected at most {MOST_JSON}"):
+        read_json(tmp_path / "large", "something", InputError)
+
+
+def test_brackets_without_end_are_not_json(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="not JSON: maximum recursion depth"):
+        read_json(tmp_path / "deep.json", "something", InputError)

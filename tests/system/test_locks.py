@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from turia.errors import ResourceError
-from turia.system.locks import alone_in
+from turia.system.locks import alone_in, hold
 
 HOLDER = """
 import sys, time
@@ -70,3 +71,13 @@ def test_a_file_system_without_locks_is_said_in_one_line(tmp_path: Path, monkeyp
         alone_in(tmp_path, "turia train", "all stays"),
     ):
         pass
+
+
+def test_whoever_holds_a_lock_is_named_and_lets_go_by_closing(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.lock"
+    path.write_text("an older process, with a longer name\n")
+    with hold(path, "stop it"):
+        with pytest.raises(ResourceError) as refused:
+            hold(path, "stop it")
+        assert str(refused.value) == f"{tmp_path}: in use by process {os.getpid()}; stop it"
+    hold(path, "stop it").close()

@@ -161,7 +161,9 @@ def _segments(path: Path) -> Iterator[_Side]:
     """`<seg>` elements. Files in the wild are broken here and there; nothing is loaded from outside."""
     parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     with _damage_said(path), _open(path) as file:
-        content = file.read()
+        content = file.read(MOST_OF_XML + 1)
+    if len(content) > MOST_OF_XML:
+        raise FormatError(f"more than {MOST_OF_XML} bytes of XML", path)
     # What looks like no entity is an ampersand; recovery alone would drop it.
     content = re.sub(rb"&(?!#?\w+;)", b"&amp;", content)
     tree = etree.fromstring(content, parser)
@@ -239,7 +241,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         with _open(path) as file:
-            for number, line in enumerate(file, start=1):
+            # Not all of a line at once: a few kilobytes of an archive may be gigabytes without an end of line.
+            for number, line in enumerate(iter(lambda: file.readline(MOST_OF_A_LINE + 1), b""), start=1):
+                if len(line) > MOST_OF_A_LINE:
+                    raise FormatError(f"a line of more than {MOST_OF_A_LINE} bytes", path, number)
                 yield number, line.rstrip(b"\r\n").decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(f"not UTF-8 at byte {error.start + 1} of the line", path, number) from error
@@ -247,6 +252,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise FormatError(f"damaged archive: {error}", path, number + 1) from error
 
 
+MOST_OF_A_LINE, MOST_OF_XML = 16 * 2**20, 2**28
+"""Bytes. Archives say nothing of how much is in them."""
 _DAMAGED = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 """What unpacking raises."""
 

@@ -21,7 +21,7 @@ from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.shape import Precision, Shape, check_width
 from turia.schema import from_dict, to_dict
-from turia.system.files import read_json
+from turia.system.files import MOST_JSON, check_plain, read_json
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords
 
@@ -189,6 +189,7 @@ def read_sums(folder: Path) -> dict[str, str]:
     """The sum of each file that counts."""
     path = folder / SUMS_FILE
     try:
+        check_plain(path, MOST_JSON)
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file; without sums the model cannot be checked") from None
@@ -235,6 +236,7 @@ def _known(kind: type[Any], data: dict[str, Any]) -> dict[str, Any]:
 
 def _sum(path: Path) -> str:
     try:
+        check_plain(path)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:

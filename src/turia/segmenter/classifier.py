@@ -77,7 +77,7 @@ class SegmenterSettings:
                 int(window): Decision(float(values["threshold"]), tuple(map(float, values["falling"])))
                 for window, values in windows.items()
             }
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise ModelError(f"{path}: incomplete or ill-typed: {error!r}") from error
         if version != VERSION:
             raise ModelError(f"{path}: version {version}, this Turia reads version {VERSION}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,7 +18,11 @@ from urllib.parse import urlsplit
 T = TypeVar("T")
 LOCAL = "local"
 """The owner of all sessions where no key is asked for."""
+OWNER_DIGITS = 12
+"""Of the hash of a key, as a name of its owner."""
 MAX_TICKETS = 10_000
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
+"""A Host header: a name or an address, perhaps a port. Nothing that a parser of addresses could take for a user."""
 
 
 def new_secret() -> str:
@@ -50,6 +55,20 @@ class Keys:
     def __init__(self, keys: Collection[str] = ()) -> None:
         self._hashes = [hash_secret(key) for key in keys]
 
+    def replace(self, keys: Collection[str]) -> tuple[set[str], set[str]]:
+        """Other keys from now on; the owners that are new, and those that are gone."""
+        before = self._owners()
+        self._hashes = [hash_secret(key) for key in keys]
+        now = self._owners()
+        return now - before, before - now
+
+    def knows(self, owner: str) -> bool:
+        """Whether a session's owner still has a key. What was begun without keys belongs to whoever has its secret."""
+        return owner == LOCAL or owner in self._owners()
+
+    def _owners(self) -> set[str]:
+        return {hashed[:OWNER_DIGITS] for hashed in self._hashes}
+
     def __bool__(self) -> bool:
         return bool(self._hashes)
 
@@ -58,7 +77,7 @@ class Keys:
         if not self._hashes:
             return LOCAL
         found = [hashed for hashed in self._hashes if matches(key, hashed)]
-        return found[0][:12] if found else None
+        return found[0][:OWNER_DIGITS] if found else None
 
 
 def bearer(authorization: str | None) -> str | None:
@@ -73,12 +92,14 @@ def origin_allowed(origin: str | None, host: str, allowed: Collection[str], keye
     Programs that are no browsers send no origin. A page of ours has the host itself as its origin; without keys that
     host must be a loopback name, or any site could have its name point here.
     """
+    found = _HOST.fullmatch(host)
+    if host and found is None:
+        return False
+    if not keyed and (found is None or not is_loopback(found[1].lower())):
+        return False
     try:
-        host_name = urlsplit(f"//{host}").hostname or ""
         own = urlsplit(origin or "").netloc == host
     except ValueError:
-        return False
-    if not keyed and not is_loopback(host_name):
         return False
     return origin is None or origin in allowed or own
 

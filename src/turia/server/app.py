@@ -6,7 +6,7 @@ Every answer carries headers that let a page load nothing from elsewhere and run
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,26 +17,30 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field, TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 
 from turia import __version__
 from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
+from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 from turia.server.capacity import measure_again
 from turia.server.captions import StreamChoice, Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
 from turia.server.deletion import add_deletion
+from turia.server.downloads import Downloads, TooManyError
+from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import add_rest
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub, RefusedError
+from turia.server.sessions import Hub
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
-from turia.server.stores.base import EVENTS_AT_ONCE, Store, StoreError
-from turia.server.transcript import MEDIA_TYPES, TranscriptRequest, transcript
+from turia.server.stores.base import DamagedError, Store, StoreError
+from turia.server.transcript import MEDIA_TYPES, TranscriptRequest
 
 STATIC = Path(__file__).parent / "static"
 HEADERS = {
@@ -57,6 +61,8 @@ class Access:
     origins: tuple[str, ...] = ()
     operators: Keys = field(default_factory=Keys)
     """Keys with which any session may be deleted."""
+    key_file: Path | None = None
+    """Where the keys are from: it is read again when it changes."""
 
 
 class ModelInfo(BaseModel):
@@ -103,11 +109,15 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         hub = app.state.hub = Hub(translators, store, limits, Metrics(), cluster)
+        app.state.downloads = downloads = Downloads(store)
         shared = None if cluster is None else Shared(hub, cluster)
         await hub.start()
         tasks = [asyncio.create_task(hub.sweep())]
         if measures:
             tasks.append(asyncio.create_task(measure_again(hub)))
+        if access.key_file is not None:
+            key_file = KeyFile(access.key_file, access.keys, hub.revoke)
+            tasks.append(asyncio.create_task(key_file.watch()))
         if shared is not None:
             tasks.append(asyncio.create_task(shared.run()))
         yield
@@ -117,6 +127,7 @@ def make_app(
             await asyncio.gather(*tasks)
         if shared is not None:
             await shared.leave()
+        downloads.close()
         await hub.stop()
 
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
@@ -137,6 +148,8 @@ def make_app(
     add_error_answers(app)
     app.add_exception_handler(RefusedError, _busy)
     app.add_exception_handler(StoreError, _no_store)
+    app.add_exception_handler(DamagedError, _damaged)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(InputError, _not_as_expected)
     _add_health(app)
     _add_sessions(app)
@@ -187,6 +200,17 @@ async def _no_store(request: Request, error: Exception) -> Response:
     return error_answer(503, str(error), "store", hub.limits.retry_header())
 
 
+async def _damaged(request: Request, error: Exception) -> Response:
+    """Trying again would not help: no Retry-After."""
+    _hub(request).metrics.refused("damaged")
+    return error_answer(500, str(error), "damaged")
+
+
+async def _gone(request: Request, _: Exception) -> Response:
+    """The client went away before its request was whole: nobody gets this answer."""
+    return Response(status_code=400)
+
+
 async def _not_as_expected(_: Request, error: Exception) -> Response:
     """What is wrong, without repeating a text that was sent."""
     return error_answer(422, error.without_text() if isinstance(error, MismatchError) else str(error))
@@ -210,6 +234,7 @@ def _owner(request: Request, key: Bearer) -> str:
     if owner is None:
         _hub(request).metrics.refused("key")
         raise HTTPException(401, "an API key is needed: Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"})
+    note_use(owner, f"{request.method} {request.url.path}")
     return owner
 
 
@@ -225,10 +250,10 @@ def _add_health(app: FastAPI) -> None:
     async def ready(request: Request) -> Response:
         hub = _hub(request)
         answer: dict[str, str | int] = {}
-        is_ready = hub.ready
+        is_ready = hub.takes_streams
         if hub.cluster is not None:
             together = totals(await asyncio.to_thread(hub.cluster.members))
-            is_ready = hub.ready and together.members > 0
+            is_ready = is_ready and together.members > 0
             answer = {"replicas": together.members, "streams": together.streams, "capacity": together.capacity}
         return JSONResponse({"status": "ready" if is_ready else "not ready"} | answer, 200 if is_ready else 503)
 
@@ -280,6 +305,9 @@ def _add_sessions(app: FastAPI) -> None:
         if secret is not None and not matches(secret, session.secret_hash):
             hub.metrics.refused("secret")
             raise HTTPException(403, "this is not the secret of the session")
+        if secret is not None and not request.app.state.access.keys.knows(session.owner):
+            hub.metrics.refused("key")
+            raise HTTPException(403, "the key of this session was revoked")
         role: Role = "viewer" if secret is None else "speaker"
         issued = await hub.issue_ticket(session_id, role)
         return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
@@ -289,11 +317,16 @@ def _add_sessions(app: FastAPI) -> None:
         request: Request, session_id: str, kind: str, side: str = "target", clock: str = "server"
     ) -> Response:
         asked = from_dict(TranscriptRequest, {"kind": kind, "side": side, "clock": clock})
-        await _find(request, session_id)
-        text = await asyncio.to_thread(_transcript, _hub(request).store, session_id, asked)
+        hub, at = _hub(request), (await _find(request, session_id)).progress
+        downloads: Downloads = request.app.state.downloads
+        try:
+            data = await downloads.get(session_id, asked, at.events, at.ended)
+        except TooManyError:
+            hub.metrics.refused("transcripts")
+            raise HTTPException(503, "many transcripts are being made; try again", hub.limits.retry_header()) from None
         name = f'attachment; filename="captions-{asked.side}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
-        return Response(text, media_type=kind_of_text, headers={"Content-Disposition": name})
+        return Response(data, media_type=kind_of_text, headers={"Content-Disposition": name})
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
@@ -301,16 +334,21 @@ def _add_sessions(app: FastAPI) -> None:
         if _comes_from_elsewhere(websocket):
             hub.metrics.refused("origin")
             await websocket.send_denial_response(error_answer(403, "this origin is not allowed", "origin"))
-        elif hub.draining or hub.sockets >= hub.limits.sockets:
+        elif hub.draining or hub.sockets >= hub.limits.sockets or not hub.hellos.room_for(_address(websocket)):
             hub.metrics.refused("sockets")
             busy = error_answer(503, "no more connections are taken", "sockets", hub.limits.retry_header())
             await websocket.send_denial_response(busy)
         else:
             hub.sockets += 1
             try:
-                await serve_socket(websocket, hub)
+                await serve_socket(websocket, hub, _address(websocket))
             finally:
                 hub.sockets -= 1
+
+
+def _address(connection: Request | WebSocket) -> str:
+    """Of the client; a proxy on this machine tells it (X-Forwarded-For)."""
+    return "" if connection.client is None else connection.client.host
 
 
 def _described(kind: type[Any]) -> JsonObject:
@@ -332,18 +370,6 @@ async def _find(request: Request, session_id: str) -> ActiveSession:
     if session is None:
         raise HTTPException(404, "no such session")
     return session
-
-
-def _transcript(store: Store, session_id: str, asked: TranscriptRequest) -> str:
-    return transcript(_all_events(store, session_id), asked.kind, asked.side, asked.clock)
-
-
-def _all_events(store: Store, session_id: str) -> Iterator[JsonObject]:
-    """All that the store has, a few at a time."""
-    first, events = store.events(session_id, 0, EVENTS_AT_ONCE)
-    while events:
-        yield from events
-        first, events = store.events(session_id, first + len(events) - 1, EVENTS_AT_ONCE)
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -13,6 +13,7 @@ A change of direction ends the stream of one model and begins one of another; th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -29,6 +30,8 @@ from turia.server.progress import Progress
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 
 STATE_VERSION = 1
+DAMAGED = "what is stored of the session is damaged; begin a new one"
+log = logging.getLogger("turia.server")
 Clock = Callable[[], float]
 """Milliseconds since the session began."""
 
@@ -201,7 +204,7 @@ class Captions:
             found = from_dict(_State, read_json(state), pass_over=True)
         except InputError:
             # The cause may hold what was said.
-            raise ProtocolError("session", "what is stored of the session is damaged; begin a new one") from None
+            raise ProtocolError("session", DAMAGED) from None
         model = str(found.stream.get("model"))
         if found.version != STATE_VERSION or model not in translators:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
@@ -209,6 +212,10 @@ class Captions:
             stream = translators[model].restore(found.stream)
         except InputError as error:
             raise ProtocolError("model", f"the session cannot go on here: {error}") from error
+        except Exception as error:
+            # A state that no engine has written may fail anywhere in ours. Its text may hold what was said.
+            log.error("a stored state cannot be restored: %s", type(error).__name__)
+            raise ProtocolError("session", DAMAGED) from None
         choice = StreamChoice(model, found.k, found.punctuation, found.policy, found.pause)
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 

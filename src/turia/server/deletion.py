@@ -35,6 +35,7 @@ def add_deletion(app: FastAPI) -> None:
             hub.metrics.refused("secret")
             raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
         await hub.delete(session_id)
+        request.app.state.downloads.forget(session_id)
 
 
 def may_delete(session: ActiveSession, shown: str | None, keys: Keys, operators: Keys) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,7 +25,13 @@ class Limits:
     """Streams at once; past it new ones are refused."""
     streams_per_key: int = 16
     sockets: int = 2000
-    """Connections at once, viewers included."""
+    """WebSockets at once, viewers included."""
+    strangers: int = 64
+    """WebSockets of one address that have not said hello yet."""
+    requests: int = 500
+    """HTTP connections at once, besides the sockets."""
+    request: float = 10.0
+    """Time for a request to come whole, headers and body."""
     unacknowledged: int = 1000
     """Inputs that a speaker may have sent before they are acknowledged."""
     words_per_second: float = 50.0
@@ -37,6 +46,8 @@ class Limits:
     """Silence after which a speaker is disconnected; the session can be resumed."""
     idle_warning: float = 60.0
     """How long before that a warning comes."""
+    arrive: float = 5.0
+    """A new session keeps a place for so long until its speaker comes; later it depends on who came meanwhile."""
     grace: float = 30.0
     """A speaker who lost the connection keeps the place for so long."""
     stall: float = 20.0
@@ -78,6 +89,28 @@ def parse_time(text: str, option: str) -> float:
     if not SHORTEST_KEEP <= seconds <= 100 * 366 * UNITS["d"]:
         raise InputError(f"{option} {text}: expected a time from 1m on, such as 90m, 12h, 7d or 2w")
     return float(seconds)
+
+
+class Strangers:
+    """How many of each address are awaited, and no more than `most` of one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count: Counter[str] = Counter()
+
+    def room_for(self, address: str) -> bool:
+        return self._count[address] < self._most
+
+    @contextmanager
+    def awaited_from(self, address: str) -> Iterator[None]:
+        """One more, until the block ends."""
+        self._count[address] += 1
+        try:
+            yield
+        finally:
+            self._count[address] -= 1
+            if not self._count[address]:
+                del self._count[address]
 
 
 class Bucket:

@@ -18,11 +18,11 @@ from turia.server.logs import Sparingly
 from turia.stream.trace import Write
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0)
-WORRYING = ("capacity", "key-capacity", "sockets", "store", "failed")
+WORRYING = ("capacity", "key-capacity", "sockets", "store", "failed", "damaged", "connections")
 """Refusals for which somebody may have to do something."""
 CODES = (
-    *WORRYING, "ended", "gap", "hello", "idle", "key", "message", "moved", "not-ready", "origin", "protocol",
-    "queue", "replaced", "role", "secret", "session", "size", "slow", "ticket",
+    *WORRYING, "ended", "frames", "gap", "hello", "idle", "key", "message", "moved", "not-ready", "origin", "protocol",
+    "queue", "replaced", "role", "secret", "session", "size", "slow", "slow-request", "ticket", "transcripts",
 )  # fmt: skip
 """Refusals that are shown from the beginning: Prometheus does not see the first of a series that begins with it."""
 WORDS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)

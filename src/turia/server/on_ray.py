@@ -139,7 +139,7 @@ class Replica:
         deployed, limits = self._deployed, self._deployed.all_limits()
         store = RedisStore(deployed.store, journal=deployed.journal, keep=limits.keep, ticket_seconds=limits.ticket)
         operators = Keys(read_keys(deployed.operator_key_file))
-        access = Access(Keys(read_keys(deployed.key_file)), deployed.origins, operators)
+        access = Access(Keys(read_keys(deployed.key_file)), deployed.origins, operators, deployed.key_file)
         self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client))
         return self._app
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -25,12 +26,14 @@ from turia.errors import ConfigError, FormatError
 from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
+from turia.server.admission import RefusedError
 from turia.server.answers import error_answer
 from turia.server.captions import NumberedInput, StreamChoice, Word
+from turia.server.keyring import note_use
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
-from turia.server.stores.base import EVENTS_AT_ONCE, StoreError
+from turia.server.sessions import Hub
+from turia.server.stores.base import EVENTS_AT_ONCE, DamagedError, StoreError
 
 LONGEST_TEXT = 2000
 """Words of a request; what takes longer than people wait for an answer is for the socket."""
@@ -101,6 +104,9 @@ def add_rest(app: FastAPI) -> None:
             return error_answer(error.status, str(error), error.code)
         except ProtocolError as error:
             return error_answer(409 if error.code == "replaced" else 400, str(error), error.code)
+        except DamagedError as error:
+            hub.metrics.refused("damaged")
+            return error_answer(500, str(error), "damaged")
         except StoreError as error:
             hub.metrics.refused("store")
             return error_answer(503, str(error), "store", hub.limits.retry_header())
@@ -116,7 +122,7 @@ def add_rest(app: FastAPI) -> None:
 
     @app.get("/health", summary="Whether texts are taken", responses={503: {}})
     async def health(request: Request) -> Response:
-        ready = request.app.state.hub.ready
+        ready = request.app.state.hub.takes_streams
         return JSONResponse({"status": "ok" if ready else "not ready"}, 200 if ready else 503)
 
 
@@ -126,6 +132,7 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     if owner is None:
         hub.metrics.refused("key")
         raise RestError(403, "an API key is needed: send it as api_key", "key")
+    note_use(owner, "POST /translate")
     if hub.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
     # No hurry: with the largest k, sentences are read to their end.
@@ -221,7 +228,12 @@ class RestSpeaker:
             self._check()
             self.hub.take(self.session, part)
             await self._done(part[-1].seq)
-            await asyncio.sleep(self._bucket.take(len(part), time.monotonic()))
+            await self._rest(self._bucket.take(len(part), time.monotonic()))
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits, unless the server stops."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.hub.stopping.wait(), seconds)
 
     async def _done(self, seq: int) -> None:
         """Waits until the inputs up to this one are translated and stored."""
@@ -233,6 +245,9 @@ class RestSpeaker:
     def _check(self) -> None:
         """Whether the request still has the word; its session may have moved, or failed."""
         refusal = self.reader.refusal
+        if self.hub.draining:
+            # What a request takes may be longer than a stop; its client is to send it to another server.
+            raise RefusedError("not-ready", "the server is stopping")
         if refusal is None:
             return
         if refusal.retry:

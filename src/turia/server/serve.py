@@ -27,11 +27,13 @@ from turia.server.access import Keys, is_loopback
 from turia.server.app import Access, make_app
 from turia.server.captions import Translators
 from turia.server.cluster import Cluster
+from turia.server.guard import Connections, GuardedConfig, room_for
+from turia.server.keyring import read_keys as read_keys
 from turia.server.limits import Limits
 from turia.server.stores.base import Store
 from turia.server.stores.sqlite import SqliteStore
+from turia.server.tracebacks import LoopErrors
 
-SHORTEST_KEY = 16
 SEND_BUFFER = 64 * 1024
 """Bytes that the kernel keeps for a reader that takes nothing."""
 PING_SECONDS = 20.0
@@ -62,23 +64,6 @@ def data_folder() -> Path:
     return (Path(state) if state else Path.home() / ".local" / "state") / "turia"
 
 
-def read_keys(path: Path | None) -> list[str]:
-    """API keys, one a line."""
-    if path is None:
-        return []
-    try:
-        lines = {number: line.strip() for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a file of keys: {error}") from error
-    keys = {number: key for number, key in lines.items() if key}
-    if not keys:
-        raise InputError(f"{path}: no keys; expected one a line, of at least {SHORTEST_KEY} characters")
-    for number, key in keys.items():
-        if len(key) < SHORTEST_KEY:
-            raise InputError(f"{path}:{number}: a key has at least {SHORTEST_KEY} characters")
-    return list(keys.values())
-
-
 def checked_access(
     host: str, key_file: Path | None, origins: Sequence[str], operator_key_file: Path | None = None
 ) -> Access:
@@ -86,7 +71,7 @@ def checked_access(
     keys = read_keys(key_file)
     refuse_strangers(host, bool(keys), "or use 127.0.0.1")
     check_origins(origins)
-    return Access(Keys(keys), tuple(origins), Keys(read_keys(operator_key_file)))
+    return Access(Keys(keys), tuple(origins), Keys(read_keys(operator_key_file)), key_file)
 
 
 def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
@@ -111,8 +96,11 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     listening = listening or listen(options.host, options.port)
     store, cluster = open_store(options)
     app = make_app(translators, store, options.limits, access, cluster, options.measures)
-    config = uvicorn.Config(
+    limits = options.limits
+    most = room_for(limits.sockets + limits.requests)
+    config = GuardedConfig(
         app,
+        Connections(limits, most, lambda code: app.state.hub.metrics.refused(code)),
         ws_max_size=MAX_BYTES,
         # Compression costs each connection hundreds of kilobytes.
         ws_per_message_deflate=False,
@@ -126,8 +114,8 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     log.info("starting", extra={"version": __version__, "store": "file" if options.store is None else "redis"})
-    print(f"Turia is at {url_of(options.host, listening.getsockname()[1])}  (Ctrl-C ends it)", flush=True)
-    _Server(config, app).run(sockets=[listening])
+    greeting = f"Turia is at {url_of(options.host, listening.getsockname()[1])}  (Ctrl-C ends it)"
+    _Server(config, app, greeting).run(sockets=[listening])
 
 
 def open_store(options: ServeOptions) -> tuple[Store, Cluster | None]:
@@ -176,15 +164,18 @@ def _is_news(record: logging.LogRecord) -> bool:
 class _Server(uvicorn.Server):
     """uvicorn, except that it drains before it stops, and then exits with 0."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, greeting: str) -> None:
         super().__init__(config)
-        self._app = app
+        self._app, self._greeting = app, greeting
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(LoopErrors())
         await super().startup(sockets)
+        # Now the port listens, and not before.
+        print(self._greeting, flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal. uvicorn's own would be raised again at the end and make the exit code another than 0."""

@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from turia.engine.tail import Tentative
+from turia.errors import InputError
 from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, TentativeText
 from turia.schema import JsonObject, read_json
 from turia.server.captions import NumberedInput
 from turia.server.progress import Progress
-from turia.server.stores.base import StoredSession
+from turia.server.stores.base import DamagedError, StoredSession
 from turia.server.worker import Task
 
 RECENT = 256
 """Events of a session kept in memory; a reader that is further behind gets them from the store."""
 DELETED = Refusal("deleted", "the session was deleted")
 REPLACED = Refusal("replaced", "the session goes on in another connection")
+REVOKED = Refusal("key", "the key of this session was revoked")
 
 
 @dataclass(eq=False)
@@ -50,7 +52,7 @@ class ActiveSession:
     The inputs between the two are in the worker's hands.
     """
 
-    def __init__(self, stored: StoredSession, held_until: float) -> None:
+    def __init__(self, stored: StoredSession, held_until: float, joined: bool = True) -> None:
         self.id, self.owner, self.secret_hash, self.began = stored.id, stored.owner, stored.secret_hash, stored.began
         self.loading = asyncio.Lock()
         """Held while the session is claimed in the store."""
@@ -65,6 +67,8 @@ class ActiveSession:
         """While nobody speaks, the session keeps its place until then."""
         self.awaited = False
         """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
+        self.joined = joined
+        """Whether a speaker has ever come. Until then its place is one that others may take."""
         self.failures = 0
         """Translations that failed, one after the other."""
         self.tentative: TentativeText | None = None
@@ -89,7 +93,10 @@ class ActiveSession:
         """Name of the model that the session uses, or used when it was read from the store."""
         if self.task is not None:
             return self.task.captions.choice.model
-        return str(read_json(self._state)["stream"]["model"])
+        try:
+            return str(read_json(self._state)["stream"]["model"])
+        except (InputError, KeyError, TypeError):
+            raise DamagedError from None
 
     # --- connections ----------------------------------------------------------------------------------------------
 
@@ -102,7 +109,7 @@ class ActiveSession:
 
     def begin_speaking(self, reader: EventReader, turn: int) -> None:
         """The newest turn has the word: the speaker's old connection may be a dead one."""
-        self.awaited = False
+        self.awaited, self.joined = False, True
         if self.speaker is not None:
             self.speaker.refuse(REPLACED)
         self.speaker, self.turn = reader, turn
@@ -123,6 +130,12 @@ class ActiveSession:
             self.speaker.refuse(REPLACED)
             self.speaker = None
         self.held_until = now
+
+    def revoke(self, now: float) -> None:
+        """The key that began it is gone: it has no place any more, and its speaker no word."""
+        self.held_until = now
+        if self.speaker is not None:
+            self.speaker.refuse(REVOKED)
 
     def wake_all(self) -> None:
         for reader in self.readers:

@@ -11,13 +11,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Never, TypeVar
 
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
+from turia.server.admission import Admission, RefusedError
 from turia.server.captions import (
     Captions,
     NumberedInput,
@@ -30,11 +31,12 @@ from turia.server.captions import (
     begin_stream,
 )
 from turia.server.cluster import Cluster, Member, totals
-from turia.server.limits import Limits
+from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
 from turia.server.session import DELETED, REPLACED, ActiveSession, EventReader
-from turia.server.stores.base import Store, StoredSession, StoreError
+from turia.server.store_health import StoreHealth
+from turia.server.stores.base import DamagedError, Store, StoredSession, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
 
 T = TypeVar("T")
@@ -42,32 +44,6 @@ MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 FORGET_SECONDS = 3600.0
 log = logging.getLogger("turia.server")
-
-
-class RefusedError(Exception):
-    """A request that cannot be served now."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-@dataclass(frozen=True)
-class Admission:
-    """What a ticket stands for."""
-
-    session_id: str
-    role: Role
-    turn: int
-    """0 for a viewer."""
-
-    def to_text(self) -> str:
-        return f"{self.role} {self.turn} {self.session_id}"
-
-    @classmethod
-    def from_text(cls, text: str) -> Admission:
-        role, turn, session_id = text.split(" ", 2)
-        return cls(session_id, "speaker" if role == "speaker" else "viewer", int(turn))
 
 
 class Hub:
@@ -82,12 +58,21 @@ class Hub:
         self.name = new_secret()[:12]
         """By which the others know this server."""
         self.ready = self.draining = False
+        self.stopping = asyncio.Event()
+        """Set when the server begins to drain: nobody is to wait for long any more."""
+        self.health = StoreHealth(store)
+        self.hellos = Strangers(limits.strangers)
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
         self._sessions: dict[str, ActiveSession] = {}
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(store, self._report_from_worker)
         self._drained = asyncio.Event()
+
+    @property
+    def takes_streams(self) -> bool:
+        """For those who choose a server to send somebody to."""
+        return self.ready and self.health.answers
 
     # --- the server's life ----------------------------------------------------------------------------------------
 
@@ -134,6 +119,7 @@ class Hub:
                 if session.is_idle(now):
                     del self._sessions[session.id]
             self._count()
+            await self.health.check()
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _forget_old(self) -> None:
@@ -147,6 +133,7 @@ class Hub:
     async def drain(self) -> None:
         """Takes nothing more, finishes what was taken, and ends all connections."""
         self.ready, self.draining = False, True
+        self.stopping.set()
         connections = sum(len(session.readers) for session in self.sessions())
         log.info("draining", extra={"connections": connections, "streams": len(self._holding(awaited=False))})
         for session in self.sessions():
@@ -178,14 +165,15 @@ class Hub:
         session_id, secret, now = new_secret()[:22], new_secret(), time.time()
         stored = StoredSession(session_id, owner, hash_secret(secret), now, now, captions.progress, captions.state())
         # The place is taken before anything is awaited: two requests cannot get the last one.
-        session = self._sessions[session_id] = ActiveSession(stored, time.monotonic() + self.limits.grace)
+        held_until = time.monotonic() + self.limits.arrive
+        session = self._sessions[session_id] = ActiveSession(stored, held_until, joined=False)
         if self.cluster is None:
             session.task = Task(session_id, captions, stored.began)
         else:
             # The server that gets the speaker's socket has the place; here it is then let go.
             session.awaited = True
         try:
-            await asyncio.to_thread(self.store.create, stored, [EVENTS.to_json(event)])
+            await self.health.ask(self.store.create, stored, [EVENTS.to_json(event)])
         except BaseException:
             self._sessions.pop(session_id, None)
             raise
@@ -204,7 +192,7 @@ class Hub:
 
     async def next_turn(self, session_id: str) -> int:
         """For a speaker who is about to connect."""
-        return await asyncio.to_thread(self.store.next_turn, session_id)
+        return await self.health.ask(self.store.next_turn, session_id)
 
     async def find(self, session_id: str) -> ActiveSession | None:
         """A session in memory or in the store."""
@@ -222,9 +210,9 @@ class Hub:
         if role == "speaker":
             if turn < session.turn:
                 raise ProtocolError(REPLACED.code, REPLACED.message)
-            needs_place = session.awaited or not session.holds_place(time.monotonic())
+            needs_place = not session.joined or not session.holds_place(time.monotonic())
             if needs_place and not session.progress.ended:
-                self._refuse_if_full(session.owner)
+                self._refuse_if_full(session.owner, joining=True)
             session.begin_speaking(reader, turn)
         # From here on the session stays in memory.
         session.readers.add(reader)
@@ -337,6 +325,12 @@ class Hub:
         session.let_go(time.monotonic())
         self._count()
 
+    def revoke(self, owners: set[str]) -> None:
+        """The keys of these owners are gone: so are their speakers. What was said stays, for those who watch."""
+        for session in self.sessions():
+            if session.owner in owners:
+                session.revoke(time.monotonic())
+
     # --- reports --------------------------------------------------------------------------------------------------
 
     def _report_from_worker(self, report: Done | Failed) -> None:
@@ -349,6 +343,7 @@ class Hub:
         if isinstance(report, Failed):
             self._take_failure(session, report)
             return
+        self.health.answers = True
         events = [EVENTS.to_json(event) for event in report.events]
         for delay in session.advance(report.progress, events, time.monotonic(), report.tentative):
             self.metrics.delay.observe(delay)
@@ -369,6 +364,9 @@ class Hub:
             return
         session.drop_task()
         refusal = Refusal("store", "the store of sessions does not answer; what was acknowledged is safe", retry=True)
+        if report.cause == "damaged":
+            refusal = Refusal("damaged", str(DamagedError()))
+        self.health.answers = self.health.answers and report.cause == "failed"
         if report.cause == "failed":
             session.failures += 1
             retry = session.failures < MOST_FAILURES
@@ -378,9 +376,14 @@ class Hub:
 
     # --- places ---------------------------------------------------------------------------------------------------
 
-    def _refuse_if_full(self, owner: str) -> None:
-        """Past its capacity the server refuses at once, so that those who are in keep their pace."""
+    def _refuse_if_full(self, owner: str, joining: bool = False) -> None:
+        """Past its capacity the server refuses at once, so that those who are in keep their pace.
+
+        A speaker who comes (`joining`) has a place before those of whom there is nothing but a request.
+        """
         holding, limits = self._holding(awaited=False), self.limits
+        if joining:
+            holding = [session for session in holding if session.joined]
         if not self.ready:
             self._refuse("not-ready", "the server is starting or stopping")
         elif len(holding) >= limits.streams:
@@ -417,7 +420,7 @@ class Hub:
         """This server, for the others."""
         owners = Counter(session.owner for session in self._holding(awaited=False))
         capacity = self.limits.streams
-        return Member(self.name, self.ready, sum(owners.values()), capacity, self._viewers(), dict(owners))
+        return Member(self.name, self.takes_streams, sum(owners.values()), capacity, self._viewers(), dict(owners))
 
     def _viewers(self) -> int:
         return sum(reader.role == "viewer" for session in self.sessions() for reader in session.readers)

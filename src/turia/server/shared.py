@@ -11,11 +11,12 @@ import logging
 import time
 from contextlib import suppress
 
+from turia.protocol.messages import Refusal
 from turia.server.cluster import Cluster
 from turia.server.progress import Progress
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
-from turia.server.stores.base import SessionStatus, StoreError
+from turia.server.stores.base import DamagedError, SessionStatus, StoreError
 
 FOLLOW_SECONDS = 0.25
 TURNS_PER_ANNOUNCEMENT = 4
@@ -90,7 +91,13 @@ class Shared:
 
     async def _catch_up(self, session: ActiveSession, status: SessionStatus) -> None:
         before, now = session.progress.events, status.progress
-        first, events = await asyncio.to_thread(self._hub.store.events, session.id, before, EVENTS_PER_TURN)
+        try:
+            first, events = await asyncio.to_thread(self._hub.store.events, session.id, before, EVENTS_PER_TURN)
+        except DamagedError as error:
+            # The others' sessions go on.
+            for reader in session.readers:
+                reader.refuse(Refusal("damaged", str(error)))
+            return
         if session.task is not None or session.loading.locked() or session.progress.events != before:
             # It was claimed here meanwhile.
             return

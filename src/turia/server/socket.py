@@ -34,27 +34,40 @@ from turia.protocol.messages import (
     Words,
     parse_client,
 )
+from turia.server.admission import RefusedError
 from turia.server.captions import inputs_of
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub, RefusedError
-from turia.server.stores.base import StoreError
+from turia.server.sessions import Hub
+from turia.server.stores.base import DamagedError, StoreError
+from turia.server.tracebacks import described
 from turia.stream.silence import Silence
 
 EVENTS_PER_MESSAGE = 200
-NORMAL, GOING_AWAY, POLICY, TRY_AGAIN = 1000, 1001, 1008, 1013
+NORMAL, GOING_AWAY, POLICY, FAILED, TRY_AGAIN = 1000, 1001, 1008, 1011, 1013
 """Codes with which a WebSocket closes."""
 log = logging.getLogger("turia.server")
 
 
-async def serve_socket(socket: WebSocket, hub: Hub) -> None:
-    """A connection, from its hello to its end."""
+async def serve_socket(socket: WebSocket, hub: Hub, address: str = "") -> None:
+    """A connection of a client at this address, from its hello to its end."""
+    try:
+        await _serve(socket, hub, address)
+    except Exception as error:
+        # Nobody foresaw it: a client that came back would meet it again.
+        log.error("a connection failed\n%s", described(error))
+        hub.metrics.refused("failed")
+        await _end(socket, Refusal("failed", "the server failed; what was acknowledged is safe"), FAILED)
+
+
+async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
     await socket.accept()
     try:
         try:
             # Only the hello is limited: a slow store is not the client's fault.
-            async with asyncio.timeout(hub.limits.hello):
-                first = await _receive(socket)
+            with hub.hellos.awaited_from(address):
+                async with asyncio.timeout(hub.limits.hello):
+                    first = await _receive(socket)
         except TimeoutError:
             raise ProtocolError("hello", "no hello came in time") from None
         hello = parse_client(first)
@@ -71,8 +84,7 @@ async def serve_socket(socket: WebSocket, hub: Hub) -> None:
         await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
         return
     except StoreError as error:
-        hub.metrics.refused("store")
-        await _end(socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
+        await _end_without_store(socket, hub, error)
         return
     except WebSocketDisconnect:
         return
@@ -113,6 +125,14 @@ async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
             await socket.close(code)
     except (TimeoutError, WebSocketDisconnect, RuntimeError):
         pass
+
+
+async def _end_without_store(socket: WebSocket, hub: Hub, error: StoreError) -> None:
+    """Whether the store is away, which passes, or has something else than what was stored, which does not."""
+    code = "damaged" if isinstance(error, DamagedError) else "store"
+    hub.metrics.refused(code)
+    retry = code == "store"
+    await _end(socket, Refusal(code, str(error), retry), TRY_AGAIN if retry else POLICY)
 
 
 async def _converse(connection: _Connection) -> None:
@@ -249,8 +269,7 @@ class _Connection:
             log.info("a client that took nothing was disconnected")
             return
         except StoreError as error:
-            self.hub.metrics.refused("store")
-            await _end(self.socket, Refusal("store", str(error), retry=True), TRY_AGAIN)
+            await _end_without_store(self.socket, self.hub, error)
             return
         if self.hub.draining:
             await _end(self.socket, None, GOING_AWAY)

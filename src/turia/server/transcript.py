@@ -16,7 +16,7 @@ from turia.errors import ConfigError
 from turia.formats.output import caption_output
 from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
-from turia.server.stores.base import StoreError
+from turia.server.stores.base import DamagedError
 from turia.stream.times import DAY
 from turia.stream.trace import SentenceEnd, Write
 
@@ -69,7 +69,7 @@ def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[
                 yield EVENTS.from_json(event)
             except ConfigError:
                 # The cause may hold what was said.
-                raise StoreError("the store holds an event that is not one: it is damaged") from None
+                raise DamagedError from None
 
 
 def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[ShownWord | SentenceEnd]:

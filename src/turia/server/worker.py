@@ -27,7 +27,8 @@ from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail
 from turia.server.logs import alias
 from turia.server.progress import Progress
-from turia.server.stores.base import SessionUpdate, Store, StoreError
+from turia.server.stores.base import DamagedError, SessionUpdate, Store, StoreError
+from turia.server.tracebacks import described
 
 INPUTS_PER_ROUND = 4
 log = logging.getLogger("turia.server")
@@ -59,12 +60,12 @@ class Done:
     """What may still change, behind these events."""
 
 
-Cause = Literal["failed", "moved", "store"]
+Cause = Literal["failed", "moved", "store", "damaged"]
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The task cannot go on: its work failed, another server has the session, or the store does not answer."""
+    """The task cannot go on: its work failed, another server has the session, or the store fails or is damaged."""
 
     task: Task
     cause: Cause = "failed"
@@ -159,13 +160,17 @@ class Worker:
         for group in groups.values():
             try:
                 self._batch(group)
+            except DamagedError:
+                log.error("the store is damaged: %d sessions cannot go on", len(group))
+                for task in group:
+                    self._fail(task, "damaged")
             except StoreError:
                 log.warning("the store does not answer: %d sessions wait for it", len(group))
                 for task in group:
                     self._fail(task, "store")
-            except Exception:
+            except Exception as error:
                 # The thread must outlive whatever the model or the disk does: everybody else's captions depend on it.
-                log.exception("a batch of %d sessions failed", len(group))
+                log.error("a batch of %d sessions failed\n%s", len(group), described(error))
                 for task in group:
                     self._fail(task)
 

@@ -7,9 +7,11 @@ writes leaves a hidden folder `.NAME.RANDOM.partial`, which `remove_leftovers` d
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,8 @@ from typing import Any
 from turia.errors import InputError
 
 _LEFTOVER = ".partial"
+MOST_JSON = 64 * 2**20
+"""Bytes of a JSON file that is read whole."""
 
 
 @contextmanager
@@ -48,16 +52,28 @@ def write_file(path: Path, content: str | bytes) -> None:
 def read_json(path: Path, expected: str, error: type[InputError]) -> dict[str, Any]:
     """The JSON object of a file. `expected` says what the file should belong to, `error` what to raise otherwise."""
     try:
+        check_plain(path, MOST_JSON)
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise error(f"{path}: no such file; expected {expected}") from None
     except OSError as cause:
         raise error(f"{path}: cannot be read: {cause.strerror}; expected {expected}") from cause
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:  # brackets 5,000 deep
         raise error(f"{path}: not JSON: {cause}") from cause
     if not isinstance(data, dict):
         raise error(f"{path}: expected a JSON object")
     return data
+
+
+def check_plain(path: Path, most: int | None = None) -> None:
+    """Raises OSError for what is no file, such as a pipe or a device, which would be read for ever, or too large."""
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a plain file")
+    if most is not None and found.st_size > most:
+        raise OSError(errno.EFBIG, f"{found.st_size} bytes, expected at most {most}")
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,11 +38,37 @@ def alone_in(folder: Path, command: str, kept: str) -> Iterator[None]:
         raise
 
 
+def hold(path: Path, instead: str) -> IO[str]:
+    """The lock `path`, held until it is closed. Whoever holds it has its process in the file; `instead`: what to do."""
+    file = path.open("a+")
+    try:
+        _take(file, path.parent)
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+    except BlockingIOError:
+        file.seek(0)
+        other = file.read(20).strip() or "unknown"
+        file.close()
+        raise ResourceError(f"{path.parent}: in use by process {other}; {instead}") from None
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
 def _lock(file: IO[str], folder: Path, command: str) -> None:
+    try:
+        _take(file, folder)
+    except BlockingIOError:
+        raise ResourceError(f"{folder}: another `{command}` is at work there; wait for it") from None
+
+
+def _take(file: IO[str], folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ResourceError(f"{folder}: another `{command}` is at work there; wait for it") from None
+        raise
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise

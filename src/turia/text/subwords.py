@@ -51,9 +51,9 @@ class Subwords:
         self.model = model
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        except RuntimeError as error:
+            self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
+        except (RuntimeError, UnicodeDecodeError) as error:
             raise ModelError(f"{name}: not a SentencePiece model ({error})") from error
-        self.pieces: list[str] = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
         if tuple(self.pieces[: len(_SPECIAL)]) != _SPECIAL:
             raise ModelError(
                 f"{name}: expected the pieces {' '.join(_SPECIAL)} at ids 0..{len(_SPECIAL) - 1}, "

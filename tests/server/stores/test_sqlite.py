@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +15,7 @@ import pytest
 from tests.server.stores.test_base import STEP, STORED, A, B, C
 from turia.errors import ResourceError
 from turia.server.progress import Progress
-from turia.server.stores.base import StoreError
+from turia.server.stores.base import DamagedError, StoreError
 from turia.server.stores.sqlite import EVENTS, SqliteStore
 
 
@@ -177,4 +178,134 @@ def test_long_sessions_are_deleted_portion_by_portion(tmp_path: Path, monkeypatc
     store.create(replace(STORED, progress=Progress(0, 30)), events)
     assert store.delete("id")
     assert store.events("id", 0, 100)[1] == []
+    store.close()
+
+
+def test_a_second_server_is_refused_with_the_first_one_s_process(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    first = SqliteStore(path)
+    with pytest.raises(ResourceError, match=f"in use by process {os.getpid()}; stop it, or choose another --data"):
+        SqliteStore(path)
+    first.create(STORED, [A])
+    first.close()
+    second = SqliteStore(path)
+    assert second.load("id") == STORED
+    second.close()
+
+
+@pytest.mark.parametrize("gone", ["sessions.sqlite", "sessions.sqlite-wal"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_gone_takes_nothing(gone: str, replaced: bool, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    store.create(STORED, [A])
+    store.check(write=False)
+    (tmp_path / gone).rename(tmp_path / "elsewhere")
+    if replaced:
+        (tmp_path / gone).write_bytes((tmp_path / "elsewhere").read_bytes())
+    for write in (lambda: store.advance([STEP]), lambda: store.next_turn("id"), lambda: store.check(write=False)):
+        with pytest.raises(StoreError, match="not there any more"):
+            write()
+    store.close()
+
+
+def changed(path: Path, statement: str, *values: object) -> SqliteStore:
+    """The store after something else has changed it."""
+    with closing(sqlite3.connect(path)) as db, db:
+        assert db.execute(statement, values).rowcount == 1
+    return SqliteStore(path)
+
+
+def filled(path: Path) -> None:
+    store = SqliteStore(path)
+    store.create(STORED, [A])
+    assert store.advance([STEP]) == [True]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ("UPDATE events SET event = ? WHERE seq = 2", ('{"type":"d"}',)),
+        ("UPDATE events SET event = CAST(? AS TEXT) WHERE seq = 2", (b'{"type":"geheimnis \xff"}',)),
+        ("UPDATE events SET seq = 9 WHERE seq = 3", ()),
+        ("DELETE FROM events WHERE seq = 2", ()),
+    ],
+)
+def test_an_event_that_has_changed_is_damage_and_not_told_in_the_log(
+    statement: str, values: tuple[object, ...], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "sessions.sqlite"
+    filled(path)
+    store = changed(path, statement, *values)
+    assert store.events("id", 0, 1) == (1, [A])
+    with pytest.raises(DamagedError) as caught:
+        store.events("id", 0, 10)
+    # Nor can whoever logs the error find it there.
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    assert "geheimnis" not in caplog.text + str(caught.value)
+    store.close()
+
+
+@pytest.mark.parametrize("column", ["owner", "secret_hash", "began", "inputs", "events", "ended", "state"])
+def test_a_session_that_has_changed_is_damage(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    filled(path)
+    value = "x" if column in ("owner", "secret_hash", "state") else 7
+    store = changed(path, f"UPDATE sessions SET {column} = ?", value)
+    with pytest.raises(DamagedError):
+        store.load("id")
+    with pytest.raises(DamagedError):
+        store.claim("id", 2)
+    store.close()
+
+
+@pytest.mark.slow
+def test_flipped_bits_are_never_served(tmp_path: Path) -> None:
+    """A bit of every 73rd byte of the file: an error, or all as it was."""
+    path = tmp_path / "sessions.sqlite"
+    filled(path)
+    whole, damaged = path.read_bytes(), 0
+    assert not path.with_name("sessions.sqlite-wal").exists()
+    for place in range(0, len(whole), 73):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        try:
+            store = SqliteStore(path)
+        except ResourceError:
+            damaged += 1
+            continue
+        try:
+            found = store.load("id")
+            served = store.events("id", 0, 10)[1]
+        except StoreError:
+            damaged += 1
+        else:
+            assert found is None or (found.progress, found.state) == (STEP.after, STEP.state)
+            assert served in ([A, B, C], []) if found is None else served == [A, B, C][: len(served)]
+        finally:
+            store.close()
+    assert damaged > 10
+
+
+def test_a_damaged_file_is_refused_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    store = SqliteStore(path)
+    for number in range(200):
+        store.create(replace(STORED, id=f"session {number}", state="x" * 500), [A])
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[5 * 4096 : 6 * 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+    with pytest.raises(ResourceError, match="the file is damaged; put a copy in its place, or move it away"):
+        SqliteStore(path)
+
+
+def test_a_store_that_took_nothing_is_tried_again(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    store.check(write=True)
+    store._db.execute("PRAGMA query_only = 1")
+    store.check(write=False)
+    with pytest.raises(StoreError, match="does not answer"):
+        store.check(write=True)
+    store._db.execute("PRAGMA query_only = 0")
+    store.check(write=True)
     store.close()

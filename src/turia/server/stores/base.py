@@ -34,6 +34,14 @@ class StoreError(ResourceError):
     """The store does not answer. Nothing that was acknowledged is lost; try again."""
 
 
+class DamagedError(StoreError):
+    """What the store has is not what was stored. It will not get better: nobody is to try again."""
+
+    def __init__(self) -> None:
+        # Not even a part of it: it may hold what was said.
+        super().__init__("what is stored of the session is damaged; begin a new one")
+
+
 @dataclass(frozen=True)
 class StoredSession:
     """A session as it is stored."""
@@ -82,7 +90,7 @@ def read_events(texts: Iterable[str]) -> list[JsonObject]:
     try:
         return [json.loads(text) for text in texts]
     except ValueError:
-        raise StoreError("the store holds an event that is not JSON: it is damaged") from None
+        raise DamagedError from None
 
 
 class Store(Protocol):
@@ -127,6 +135,10 @@ class Store(Protocol):
 
     def delete(self, session_id: str) -> bool:
         """Deletes a session with all its events; False if there is none."""
+        ...
+
+    def check(self, write: bool) -> None:
+        """Raises StoreError if what is stored now would be lost, or, after a try (`write`), is not taken."""
         ...
 
     def close(self) -> None: ...

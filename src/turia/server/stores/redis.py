@@ -31,7 +31,15 @@ from turia.schema import JsonObject, write_json
 from turia.server.access import hash_secret, new_secret
 from turia.server.limits import Limits
 from turia.server.progress import Progress
-from turia.server.stores.base import JOURNAL, SessionStatus, SessionUpdate, StoredSession, StoreError, read_events
+from turia.server.stores.base import (
+    JOURNAL,
+    DamagedError,
+    SessionStatus,
+    SessionUpdate,
+    StoredSession,
+    StoreError,
+    read_events,
+)
 
 T = TypeVar("T")
 PATIENCE = 5.0
@@ -227,6 +235,11 @@ class RedisStore:
         """Redis forgets by itself."""
         return 0
 
+    def check(self, write: bool) -> None:
+        """A Redis that is full, or a copy that is only read, takes no key either."""
+        if write:
+            self.ask(lambda: self.client.set("turia:check", "1", ex=60))
+
     def close(self) -> None:
         self.client.close()
 
@@ -242,16 +255,19 @@ def _ticket_key(ticket: str) -> str:
 def _session(fields: dict[str, str]) -> StoredSession | None:
     if not fields:
         return None
-    return StoredSession(
-        fields["id"],
-        fields["owner"],
-        fields["secret_hash"],
-        float(fields["began"]),
-        float(fields["touched"]),
-        _progress(fields["inputs"], fields["events"], fields["ended"]),
-        fields["state"],
-        int(fields["token"]),
-    )
+    try:
+        return StoredSession(
+            fields["id"],
+            fields["owner"],
+            fields["secret_hash"],
+            float(fields["began"]),
+            float(fields["touched"]),
+            _progress(fields["inputs"], fields["events"], fields["ended"]),
+            fields["state"],
+            int(fields["token"]),
+        )
+    except (KeyError, ValueError):
+        raise DamagedError from None
 
 
 def _progress(inputs: str, events: str, ended: str) -> Progress:

@@ -4,6 +4,13 @@ A write-ahead log (WAL) with `synchronous=FULL`: what a transaction wrote is on 
 crash nor a power cut costs what was acknowledged. That is one wait for the disk for each round of the worker, however
 many sessions it has (docs/server.md has the figures). Tickets live in memory: they are good for seconds.
 
+**Whole or not at all.** Every event and every state has a checksum, which is compared when it is read; the file as a
+whole is checked at the start. What does not fit raises DamagedError, which tells nobody to try again. Rows of earlier
+releases have no checksum.
+
+**One process.** A lock beside the file keeps a second server out. Before each commit it is checked that the file is
+still there under its name: SQLite itself goes on writing into a file that was deleted.
+
 All events of a session stay as long as the session does. Nothing that is done for a word depends on how many there are:
 every query finds its rows by the primary key, and what is forgotten goes in portions, between which words are stored.
 """
@@ -11,11 +18,13 @@ every query finds its rows by the primary key, and what is forgotten goes in por
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from turia.errors import ResourceError
@@ -23,29 +32,42 @@ from turia.schema import JsonObject, write_json
 from turia.server.access import Tickets
 from turia.server.limits import Limits
 from turia.server.progress import Progress
-from turia.server.stores.base import SessionStatus, SessionUpdate, StoredSession, StoreError, read_events
+from turia.server.stores.base import (
+    DamagedError,
+    SessionStatus,
+    SessionUpdate,
+    StoredSession,
+    StoreError,
+    read_events,
+)
+from turia.system.locks import hold
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = f"""
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, secret_hash TEXT NOT NULL, began REAL NOT NULL, touched REAL NOT NULL,
     inputs INTEGER NOT NULL, events INTEGER NOT NULL, ended INTEGER NOT NULL, state TEXT NOT NULL,
-    token INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 1
+    token INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 1, head_sum INTEGER, state_sum INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE events (
-    session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (session, seq)
+    session TEXT NOT NULL, seq INTEGER NOT NULL, event TEXT NOT NULL, sum INTEGER, PRIMARY KEY (session, seq)
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 UPGRADES = (
     "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1;",
     "ALTER TABLE sessions ADD COLUMN turn INTEGER NOT NULL DEFAULT 1; UPDATE sessions SET turn = token;",
+    "ALTER TABLE sessions ADD COLUMN head_sum INTEGER; ALTER TABLE sessions ADD COLUMN state_sum INTEGER;"
+    " ALTER TABLE events ADD COLUMN sum INTEGER;",
 )
 """From each older version, 1 and on, to the next."""
-COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token"
-EVENTS = "SELECT seq, event FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token, head_sum, state_sum"
+EVENTS = "SELECT seq, event, sum FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
 PORTION = 5000
 """Events that are deleted at once."""
+BUSY = 10.0
+"""Seconds to wait for another program that has the file, such as a backup."""
+CORRUPT = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 log = logging.getLogger("turia.server")
 
 
@@ -55,27 +77,19 @@ class SqliteStore:
     def __init__(self, path: Path, ticket_seconds: float = Limits.ticket) -> None:
         self._lock = threading.Lock()
         self._tickets: Tickets[str] = Tickets(ticket_seconds)
-        try:
-            # Transcripts are other people's words: no one else's eyes.
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            # What is deleted is overwritten, and does not wait in a free page for whoever gets the file.
-            self._db.execute("PRAGMA secure_delete = ON")
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-            elif 0 < version < SCHEMA_VERSION:
-                steps = " ".join(UPGRADES[version - 1 :])
-                self._db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        except (OSError, sqlite3.Error) as error:
-            raise ResourceError(f"{path}: cannot keep sessions here: {error}") from error
-        if not 0 <= version <= SCHEMA_VERSION:
-            raise ResourceError(
-                f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away"
-            )
+        with ExitStack() as opened:
+            try:
+                # Transcripts are other people's words: no one else's eyes.
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                opened.enter_context(hold(path.with_suffix(".lock"), "stop it, or choose another --data"))
+                path.touch(mode=0o600)
+                self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY)
+                opened.enter_context(closing(self._db))
+                _prepare(self._db, path)
+                self._files = [(file, _identity(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
+            except (OSError, sqlite3.Error, UnicodeError) as error:
+                raise ResourceError(f"{path}: cannot keep sessions here: {error}") from error
+            self._opened = opened.pop_all()
 
     def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None:
         at = session.progress
@@ -83,9 +97,11 @@ class SqliteStore:
         row = (
             *(session.id, session.owner, session.secret_hash, session.began, session.touched),
             *(at.inputs, at.events, at.ended, session.state, session.token),
+            _head_sum(session.id, session.owner, session.secret_hash, session.began),
+            _state_sum(session.id, at, session.state),
         )
         with self._writing() as db:
-            db.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            db.execute(f"INSERT INTO sessions ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._add_events(db, session.id, 0, events)
 
     def load(self, session_id: str) -> StoredSession | None:
@@ -112,10 +128,11 @@ class SqliteStore:
     def _advance_one(self, db: sqlite3.Connection, update: SessionUpdate) -> bool:
         before, after = update.before, update.after
         changed = db.execute(
-            "UPDATE sessions SET inputs = ?, events = ?, ended = ?, state = ?, touched = ?"
+            "UPDATE sessions SET inputs = ?, events = ?, ended = ?, state = ?, state_sum = ?, touched = ?"
             " WHERE id = ? AND token = ? AND inputs = ? AND events = ?",
             (
-                *(after.inputs, after.events, after.ended, update.state, update.touched),
+                *(after.inputs, after.events, after.ended, update.state),
+                *(_state_sum(update.session_id, after, update.state), update.touched),
                 *(update.session_id, update.token, before.inputs, before.events),
             ),
         )
@@ -129,7 +146,10 @@ class SqliteStore:
     def events(self, session_id: str, after: int, most: int) -> tuple[int, list[JsonObject]]:
         with self._reading() as db:
             rows = db.execute(EVENTS, (session_id, after, most)).fetchall()
-        return (rows[0][0] if rows else after + 1), read_events(text for _, text in rows)
+        for number, (seq, text, found) in enumerate(rows, start=after + 1):
+            if seq != number or found not in (None, _sum(session_id, seq, text)):
+                raise DamagedError
+        return after + 1, read_events(text for _, text, _ in rows)
 
     def statuses(self, session_ids: Sequence[str]) -> list[SessionStatus | None]:
         found = (self.load(session_id) for session_id in session_ids)
@@ -174,13 +194,26 @@ class SqliteStore:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return bool(found)
 
+    def check(self, write: bool) -> None:
+        self._check_files()
+        if write:
+            with self._writing() as db:
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
     def close(self) -> None:
-        with self._lock, closing(self._db):
-            pass
+        with self._lock:
+            self._opened.close()
 
     def _add_events(self, db: sqlite3.Connection, session_id: str, before: int, events: Sequence[JsonObject]) -> None:
-        rows = ((session_id, number, write_json(event)) for number, event in enumerate(events, start=before + 1))
-        db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+        texts = enumerate(map(write_json, events), start=before + 1)
+        rows = ((session_id, number, text, _sum(session_id, number, text)) for number, text in texts)
+        db.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", rows)
+
+    def _check_files(self) -> None:
+        """That what is written now will be found after a restart."""
+        if any(_identity(path) != identity for path, identity in self._files):
+            log.error("the file of sessions was deleted or replaced; restart the server")
+            raise StoreError("the store of sessions is not there any more; its operator must restart the server")
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -188,9 +221,17 @@ class SqliteStore:
         with self._lock:
             try:
                 yield self._db
-            except sqlite3.Error as error:
-                log.warning("the file of sessions fails: %s", error)
-                raise StoreError("the store of sessions does not answer; try again soon") from error
+            except (sqlite3.Error, UnicodeError) as error:
+                # Its text may hold what was said; its name does not, and the error is not passed on.
+                name = getattr(error, "sqlite_errorname", None)
+                log.warning("the file of sessions fails: %s", name or type(error).__name__)
+                # An error of operation without a name is the module's: a text that is not UTF-8. So may an error's be.
+                broken = isinstance(error, UnicodeError) or (
+                    name is None and isinstance(error, sqlite3.OperationalError)
+                )
+                if broken or (name or "").startswith(CORRUPT):
+                    raise DamagedError from None
+                raise StoreError("the store of sessions does not answer; try again soon") from None
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -199,6 +240,7 @@ class SqliteStore:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                self._check_files()
                 db.execute("COMMIT")
             finally:
                 # SQLite itself has ended a transaction that found no room.
@@ -217,7 +259,55 @@ def _session(
     ended: int,
     state: str,
     token: int,
+    head_sum: int | None,
+    state_sum: int | None,
 ) -> StoredSession:
     """From the columns of a row."""
     progress = Progress(inputs, events, bool(ended))
+    if head_sum not in (None, _head_sum(session_id, owner, secret_hash, began)):
+        raise DamagedError
+    if state_sum not in (None, _state_sum(session_id, progress, state)):
+        raise DamagedError
     return StoredSession(session_id, owner, secret_hash, began, touched, progress, state, token)
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Checks the file, and makes its tables or brings them to this version."""
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    # What is deleted is overwritten, and does not wait in a free page for whoever gets the file.
+    db.execute("PRAGMA secure_delete = ON")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if not 0 <= version <= SCHEMA_VERSION:
+        raise ResourceError(f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away")
+    ((found,),) = db.execute("PRAGMA quick_check(1)").fetchall()
+    if found != "ok":
+        raise ResourceError(f"{path}: the file is damaged; put a copy in its place, or move it away")
+    if version == 0:
+        db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+    elif version < SCHEMA_VERSION:
+        steps = " ".join(UPGRADES[version - 1 :])
+        db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _sum(*values: object) -> int:
+    """A checksum, against bits that changed: whoever can write the file can write that too."""
+    return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
+
+
+def _head_sum(session_id: str, owner: str, secret_hash: str, began: float) -> int:
+    # What RETURNING gives of a REAL that is whole is an INTEGER.
+    return _sum(session_id, owner, secret_hash, str(began).removesuffix(".0"))
+
+
+def _state_sum(session_id: str, at: Progress, state: str) -> int:
+    return _sum(session_id, at.inputs, at.events, at.ended, state)

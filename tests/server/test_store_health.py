@@ -1,0 +1,58 @@
+"""A server is ready while its store takes what is written, and again when it does so again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.server.fakes import fake_translators
+from turia.schema import JsonObject
+from turia.server.captions import StreamChoice
+from turia.server.limits import Limits
+from turia.server.metrics import Metrics
+from turia.server.sessions import Hub
+from turia.server.stores.base import StoredSession, StoreError
+from turia.server.stores.sqlite import SqliteStore
+
+CHOICE = StreamChoice("de-en", 2, punctuation=True)
+
+
+class Failing(SqliteStore):
+    """Takes nothing while it is full."""
+
+    full = False
+
+    def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None:
+        self._refuse()
+        super().create(session, events)
+
+    def check(self, write: bool) -> None:
+        if write:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        if self.full:
+            raise StoreError("full")
+
+
+def test_a_server_is_ready_while_its_store_takes_what_is_written(tmp_path: Path) -> None:
+    async def write() -> None:
+        store = Failing(tmp_path / "sessions.sqlite")
+        hub = Hub(fake_translators(), store, Limits(), Metrics())
+        await hub.start()
+        assert hub.takes_streams
+        store.full = True
+        with pytest.raises(StoreError):
+            await hub.create("owner", CHOICE)
+        assert not hub.takes_streams
+        await hub.health.check()
+        assert (hub.takes_streams, hub.member().ready) == (False, False)
+        store.full = False
+        await hub.health.check()
+        assert hub.takes_streams
+        await hub.stop()
+
+    asyncio.run(write())
