@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
 from turia.export.external import write_external
 
-TENSORS = {
+TENSORS: dict[str, npt.NDArray[Any]] = {
     "table": np.arange(6, dtype=np.int8).reshape(2, 3),
     "turned": np.arange(6, dtype=np.float32).reshape(2, 3).T,
     "one": np.array(2.5, dtype=np.float32),

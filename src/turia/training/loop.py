@@ -124,7 +124,7 @@ class Trainer:
             return self.progress.seconds / (3600 * self.training.hours)
         return 0.0
 
-    def train(self) -> None:
+    def train_to_end(self) -> None:
         """Trains to the planned end."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.report(f"{parameters / 1e6:.1f} million parameters on {self.peers.world} x {self.peers.device.type}")
@@ -402,7 +402,7 @@ def train(recipe: Recipe, report: Report, fresh: bool = False) -> Path:
         with RunFolder(recipe.run).alone() if peers.leads else nullcontext():
             trainer = Trainer(recipe, data, peers, tell, fresh)
             with trainer.stop.noted():
-                trainer.train()
+                trainer.train_to_end()
     return recipe.run
 
 
