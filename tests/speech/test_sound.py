@@ -38,8 +38,9 @@ def encode(path: Path, codec: str, rate: int) -> Path:
         stream = container.add_stream(codec, rate=rate)
         frame = av.AudioFrame.from_ndarray((32767 * tone(rate)).astype("<i2")[None], "s16", "mono")
         frame.sample_rate = rate
+        assert isinstance(stream, av.AudioStream)
         for made in (frame, None):
-            container.mux(stream.encode(cast(av.AudioFrame, made)))
+            container.mux(stream.encode(made))
     return path
 
 

@@ -37,11 +37,16 @@ class Resampler:
         self._stream = None if rate == RATE else soxr.ResampleStream(rate, RATE, 1, dtype="float32")
 
     def push(self, samples: Samples) -> Samples:
-        return samples if self._stream is None else self._stream.resample_chunk(samples)
+        return self._resample(samples, last=False)
 
     def flush(self) -> Samples:
-        nothing = np.zeros(0, np.float32)
-        return nothing if self._stream is None else self._stream.resample_chunk(nothing, last=True)
+        return self._resample(np.zeros(0, np.float32), last=True)
+
+    def _resample(self, samples: Samples, last: bool) -> Samples:
+        if self._stream is None:
+            return samples
+        converted: Samples = self._stream.resample_chunk(samples, last=last)
+        return converted
 
 
 def resampled(sound: Iterable[Samples], rate: int) -> Iterator[Samples]:
