@@ -32,7 +32,7 @@ LARGEST = 63
 def graph_tensors(shape: Shape, weights: Weights, precision: Precision) -> Tensors:
     """All tensors of the graphs, by name: NAME.weight (and with int8 NAME.scale), NAME.bias; norms, positions."""
     tensors = _positions(shape)
-    if shape.marian:
+    if shape.logits_bias:
         tensors["logits_bias"] = weights["logits_bias"]
     for name in embeddings(shape):
         tensors |= _stored(name, weights[f"{name}.weight"], 1, precision)
@@ -59,7 +59,8 @@ def _positions(shape: Shape) -> Tensors:
     if shape.positions == "rotary":
         cosines, sines = rotations(shape.max_positions, shape.head_size)
         return {"rotary.cosines": cosines, "rotary.sines": sines}
-    return {"sinusoids": sinusoids(shape.max_positions, shape.width, shape.marian)}
+    marian = shape.positions == "marian"
+    return {"sinusoids": sinusoids(shape.max_positions, shape.width, marian, shape.first_position)}
 
 
 def random_weights(shape: Shape, seed: int = 1) -> dict[str, Floats]:

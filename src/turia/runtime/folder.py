@@ -19,7 +19,7 @@ from typing import Any, Literal
 from turia import __version__
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
-from turia.runtime.shape import Precision, Shape, check_width
+from turia.runtime.shape import Precision, Shape, check_width, upgraded
 from turia.schema import from_dict, to_dict
 from turia.system.files import MOST_JSON, check_plain, read_json
 from turia.text.normalise import NORMALISATION
@@ -84,8 +84,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():
-            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-                raise ConfigError(f"shape.{name} is {value}, expected 1 or more")
+            least = 0 if name == "first_position" else 1
+            if isinstance(value, int) and not isinstance(value, bool) and value < least:
+                raise ConfigError(f"shape.{name} is {value}, expected {least} or more")
         check_width("shape", self.shape.width, self.shape.heads, self.shape.positions)
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
@@ -216,9 +217,9 @@ def _read_config(path: Path) -> ModelConfig:
             "install the release that made the model, or export it again with this one"
         )
     shape = data.get("shape")
-    known = {**_known(ModelConfig, data), "shape": _known(Shape, shape) if isinstance(shape, dict) else shape}
     try:
-        config = from_dict(ModelConfig, known)
+        known = _known(Shape, upgraded(shape)) if isinstance(shape, dict) else shape
+        config = from_dict(ModelConfig, {**_known(ModelConfig, data), "shape": known})
     except ConfigError as error:
         raise ModelError(f"{path}: {error}") from error
     if config.normalisation not in (AS_GIVEN, NORMALISATION):

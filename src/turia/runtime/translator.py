@@ -93,7 +93,7 @@ class Translator:
             gamma=config.gamma,
             history=settings.history,
             max_positions=shape.max_positions,
-            source_opening=not shape.marian,
+            source_opening=shape.source_opening,
             normalises=config.normalisation != AS_GIVEN,
             languages=languages,
             fingerprint=folder.sha256()[:SHORT_SUM],
