@@ -69,8 +69,8 @@ class Writer:
         prefix = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
         language = self.model.target_piece
         self._prefix: Ints = prefix if language is None else np.append(prefix, language)
-        # While it is being spoken, a sentence may be closed too.
-        self._tail = int(self.model.closes_prefixes)
+        # One symbol more, where a sentence is closed also while it is being spoken.
+        self._open_end = int(self.model.closes_prefixes)
         self._past_positions = len(self._source_window(PartialSentence(), None).ids)
 
     def write_word(self) -> Steps[str | None]:
@@ -130,7 +130,7 @@ class Writer:
     def has_sound_limits(self) -> bool:
         """Whether each written piece has a limit that the source had when some word of it had been read."""
         limits = self.row_limits
-        nothing = self._past_positions + self._tail
+        nothing = self._past_positions + self._open_end
         read = {nothing + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {nothing}
         return (
             len(limits) == len(self.target.ids)
@@ -147,9 +147,9 @@ class Writer:
             len(drafting.guesses) == (len(self._fed_together()) if looks else 0)
             and all(type(piece) is int and 0 <= piece < len(subwords) for piece in pieces)
             and not any(subwords.is_control[piece] for piece in pieces)
-            and all(type(stop) is int and stop > self._past_positions + self._tail for stop in drafting.encodings)
+            and all(type(stop) is int and stop > self._past_positions + self._open_end for stop in drafting.encodings)
             and drafting.encodings == sorted(drafting.encodings)
-            and max(drafting.encodings, default=0) <= self._past_positions + len(self.source.ids) + self._tail
+            and max(drafting.encodings, default=0) <= self._past_positions + len(self.source.ids) + self._open_end
             and len(self._prefix) + len(self.target.ids) + max(map(len, (drafting.guess, *drafting.guesses)))
             < self.model.max_positions
         )
@@ -174,7 +174,7 @@ class Writer:
         if self._encoded is None and self.target.ids:
             yield from self._replay()
         closed = self.closing is not None
-        read = self._past_positions + len(self.source.ids) + (1 if closed else self._tail)
+        read = self._past_positions + len(self.source.ids) + (1 if closed else self._open_end)
         if self._encoded is None or self._encoded.length < read:
             window = self._source_window(self.source, self.closing) if closed else self._open_window(self.source)
             self._encoded = yield from self._encode_window(window)
@@ -305,7 +305,7 @@ class Writer:
 
     def _window_at(self, positions: int) -> Window:
         """The source window when it had so many positions; its sentence was not closed then."""
-        own = positions - self._past_positions - self._tail
+        own = positions - self._past_positions - self._open_end
         words = int(np.searchsorted(np.cumsum(self.source.pieces), own, side="right"))
         return self._open_window(PartialSentence(self.source.ids[:own], self.source.pieces[:words]))
 
