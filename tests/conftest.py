@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,9 @@ pytest_plugins = [
 # No test depends on timing: a slow machine is not a failure.
 settings.register_profile("turia", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("turia")
+
+# Models that somebody has added on this machine are none of the tests' concern.
+os.environ["TURIA_HOME"] = str(Path(tempfile.gettempdir()) / "turia-tests-have-no-home")
 
 # What runs in a shell's background ignores Ctrl-C, and so would the processes that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

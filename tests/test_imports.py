@@ -36,6 +36,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "corpus": {*PURE, "formats", "segmenter", "system"},
     "model": {*PURE, "runtime", "engine", "system"},
     "export": {*PURE, "runtime", "segmenter", "engine", "model", "corpus", "training", "system"},
+    # Models of other people: what is converted is tested with the engine.
+    "hub": {*PURE, "runtime", "segmenter", "engine", "export", "system"},
     # Validation translates with the engine itself (docs/decisions/014). Training starts from model folders.
     "training": {*PURE, "corpus", "model", "segmenter", "runtime", "engine", "evaluation", "export", "system"},
     "experiments": {*PURE, "formats", "segmenter", "runtime", "engine", "evaluation", "export", "model", "system"},
@@ -48,12 +50,13 @@ TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client"
 
 # The rooms that need torch, and those that need any package of the `train` extra.
 TORCH = ("turia.model.", "turia.training.", "turia.export.")
-TRAIN_EXTRA = (*TORCH, "turia.corpus.")
+TRAIN_EXTRA = (*TORCH, "turia.corpus.", "turia.hub.download", "turia.hub.install")
 # Runs only where another program is installed, which imports it itself.
 GUESTS = ("turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
 # The only modules that may import the packages of the other extras.
 OTHER_EXTRAS = (
     "turia.corpus.on_ray",
+    "turia.hub.download",
     "turia.server.on_ray",
     "turia.server.stores.redis_cluster",
     "turia.server.stores.redis",
@@ -104,7 +107,7 @@ def imported_modules(module: str) -> set[str]:
 
 def test_the_extras_have_what_is_looked_for_here() -> None:
     assert "torch" in EXTRAS["train"]
-    assert EXTRAS.keys() == {"train", "plot", "redis", "ray", "align", "audio", "speech", "vosk", "whisper"}
+    assert EXTRAS.keys() == {"train", "hub", "plot", "redis", "ray", "align", "audio", "speech", "vosk", "whisper"}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -136,7 +139,7 @@ def test_torch_stays_where_it_belongs(module: str) -> None:
 
 @pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, OTHER_EXTRAS)])
 def test_many_machines_plots_and_sound_are_extras(module: str) -> None:
-    others = {package for extra, packages in EXTRAS.items() if extra != "train" for package in packages}
+    others = {package for packages in EXTRAS.values() for package in packages} - set(EXTRAS["train"])
     assert not {name.split(".")[0] for name in imported_modules(module)} & others
 
 

@@ -33,7 +33,8 @@ from turia.engine.backend import (
 )
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.runtime.translator import Translator, packaged_models
+from turia.runtime.home import packaged_models
+from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.text.symbols import CLOSING_IDS
 

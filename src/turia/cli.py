@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from turia import __version__
-from turia.commands import installed, live, policy, scores, segmenter, training
+from turia.commands import installed, library, live, policy, scores, segmenter, training
 from turia.commands.extras import missing_extra
 from turia.errors import Stopped, TuriaError
 
@@ -40,7 +40,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     training.import_marian,
     scores.sweep,
     installed.bench,
-    installed.models,
     installed.doctor,
 )
 SEGMENTER_COMMANDS: tuple[Callable[..., None], ...] = (segmenter.train, segmenter.apply)
@@ -164,6 +163,10 @@ def _make_app() -> typer.Typer:
         for command in commands:
             below.command()(command)
         whole.add_typer(below, name=name)
+    models = typer.Typer(cls=library.ListsByDefault, help="List models, add and remove them.")
+    for name, of_models in library.COMMANDS.items():
+        models.command(name)(of_models)
+    whole.add_typer(models, name="models")
     return whole
 
 

@@ -24,6 +24,8 @@ Preset = Literal["tiny", "small", "base", "big"]
 Conventions = Literal["turia", "marian"]
 """Of a Transformer. `marian` (models that `turia import-marian` made, and their offspring): swish in place of ReLU,
 Marian's sinusoids, a bias on the logits, and no opening symbol before the source."""
+Search = Literal["turia", "generate"]
+"""How a beam over a whole sentence ends: by rules of ours, or by those of `generate` in the library transformers."""
 Positions = Literal["sinusoidal", "rotary"]
 """How a Transformer knows the order of pieces: sinusoids added to the embeddings, as in the paper, or queries and keys
 of self-attention rotated by their position (Su et al. 2021), which shows attention distances only."""
@@ -75,6 +77,8 @@ class Data:
     folder: Path = Path("prepared")
     train: tuple[Corpus, ...] = ()
     dev: tuple[Corpus, ...] = ()
+    source_text: Literal["spoken", "written"] = "spoken"
+    """`spoken` is normalised to what a recogniser gives; `written` keeps case and punctuation."""
 
     def __post_init__(self) -> None:
         for dev, train in product(self.dev, self.train):
@@ -117,6 +121,8 @@ class SubwordSettings:
     """At most so many pairs, evenly spaced, are used to learn the pieces."""
     split_digits: bool = False
     """Every digit is a piece of its own: numbers are copied digit by digit."""
+    space_first: bool = False
+    """White space at the beginning of words, as Marian has it: the end of a word then shows only in what follows."""
     reuse: Path | None = None
     """A run, data or model folder whose pieces are taken as they are, in place of learning some: for fine-tuning."""
 

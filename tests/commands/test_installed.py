@@ -1,4 +1,4 @@
-"""`turia bench` and `turia models` as a user's shell sees them."""
+"""`turia bench` as a user's shell sees it."""
 
 from __future__ import annotations
 
@@ -32,24 +32,3 @@ def test_what_is_for_random_weights_is_refused_beside_a_model(
 ) -> None:
     assert main(["bench", "de-en", *option]) == 2
     assert capsys.readouterr().err == f"error: de-en is measured as it is; {option[0]} is for random weights\n"
-
-
-def test_models_are_listed_in_json_and_for_people(described_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models", str(described_model), "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["scores"] == ["BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)"]
-    assert main(["models", str(described_model)]) == 0
-    printed = capsys.readouterr().out
-    assert "de → en" in printed
-    assert 'tiny data: Europarl v10, Tatoeba: 2024, the "best" ä, somebody\'s\n' in printed
-    assert "tiny score: BLEU 25.1, AL 5.3 (europarl-st test, w=2, k=8)\n" in printed
-    assert main(["models", str(described_model / "nowhere")]) == 2
-
-
-def test_an_altered_model_is_not_listed_as_if_it_were_whole(
-    described_model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (described_model / "weights.bin").open("ab") as weights:
-        weights.write(b"more")
-    assert main(["models", str(described_model)]) == 2
-    assert "altered" in capsys.readouterr().err

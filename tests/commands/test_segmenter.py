@@ -12,7 +12,7 @@ import pytest
 
 from turia.cli import main
 from turia.runtime.folder import SUMS_FILE, write_sums
-from turia.runtime.translator import packaged_models
+from turia.runtime.home import packaged_models
 from turia.segmenter.classifier import VOCABULARY_FILE
 
 

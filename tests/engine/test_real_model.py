@@ -17,7 +17,8 @@ from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.export.random_model import made_up_words, write_random_folder
-from turia.runtime.translator import Translator, packaged_models
+from turia.runtime.home import packaged_models
+from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note, Record, SentenceEnd, Write
 
@@ -169,7 +170,7 @@ def test_what_was_loaded_for_many_streams_needs_no_file_any_more(tmp_path: Path)
 
 
 def test_a_folder_is_no_place_for_a_typing_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no model 'de-em': it is no folder, and the models in this package are: "):
+    with pytest.raises(ModelError, match="no model 'de-em': it is no folder, and the installed models are: "):
         Translator.load("de-em")
     with pytest.raises(ModelError, match=r"config\.json: no such file; expected a model folder"):
         Translator.load(tmp_path)

@@ -28,7 +28,8 @@ from turia.policy.holdn import HoldN
 from turia.policy.localagreement import LocalAgreement
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
-from turia.runtime.translator import Translator, packaged_models
+from turia.runtime.home import packaged_models
+from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import End, Record, SentenceEnd, Write
 

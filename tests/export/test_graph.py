@@ -14,7 +14,7 @@ from turia.export.graph import save_graphs
 from turia.export.stored import read_tensors
 from turia.export.tensors import graph_tensors, random_weights
 from turia.runtime.folder import STREAMS, WEIGHTS_FILE, graph_file
-from turia.runtime.shape import Precision
+from turia.runtime.shape import MARIAN, Precision
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -25,7 +25,7 @@ def test_graphs_use_every_tensor(
     norm: Norm, joint: bool, conventions: Conventions, precision: Precision, tmp_path: Path
 ) -> None:
     """A tensor that no graph refers to would be dead weight; one that is missing is a KeyError."""
-    shape = replace(tiny_shape(norm, joint), conventions=conventions)
+    shape = replace(tiny_shape(norm, joint), **(MARIAN if conventions == "marian" else {}))
     tensors = graph_tensors(shape, random_weights(shape), precision)
     save_graphs(shape, tensors, precision, tmp_path)
     assert read_tensors(tmp_path).keys() == tensors.keys()

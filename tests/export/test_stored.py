@@ -54,7 +54,7 @@ def test_a_shipped_model_quantised_again_is_the_same() -> None:
 
 
 def test_marian_s_bias_comes_back() -> None:
-    shape = replace(tiny_shape(), conventions="marian")
+    shape = replace(tiny_shape(), logits_bias=True)
     weights = random_weights(shape)
     found = checkpoint_weights(shape, graph_tensors(shape, weights, "float32"))
     assert found.keys() == weights.keys()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from turia.config import ModelSettings, Preset
 from turia.errors import ConfigError
-from turia.runtime.shape import PRESETS, shape_of
+from turia.runtime.shape import MARIAN, PRESETS, read_shape, shape_of
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "base", "big"])
@@ -15,7 +17,7 @@ def test_a_preset_gives_the_sizes(preset: Preset) -> None:
     sizes = (shape.width, shape.feed_forward, shape.heads, shape.encoder_layers, shape.decoder_layers)
     assert sizes == PRESETS[preset]
     assert (shape.source_vocabulary, shape.target_vocabulary, shape.joint) == (8000, 9000, False)
-    assert (shape.pre_norm, shape.marian, shape.positions) == (True, False, "sinusoidal")
+    assert (shape.pre_norm, shape.activation, shape.positions) == (True, "relu", "sinusoidal")
 
 
 def test_what_a_recipe_sets_is_taken() -> None:
@@ -32,7 +34,23 @@ def test_what_a_recipe_sets_is_taken() -> None:
         False,
         "rotary",
     )
-    assert shape_of(ModelSettings(conventions="marian"), 10, 10, joint=True).marian
+
+
+def test_marian_s_conventions_are_values() -> None:
+    shape = shape_of(ModelSettings(norm="post", conventions="marian"), 10, 10, joint=True)
+    assert (shape.positions, shape.activation, shape.logits_bias, shape.source_opening) == (
+        "marian",
+        "swish",
+        True,
+        False,
+    )
+    values = {name: value for name, value in asdict(shape).items() if name not in MARIAN}
+    # As release 0.1 wrote it, and as the release after it did.
+    for positions in ({}, {"positions": "sinusoidal"}):
+        assert read_shape({**values, **positions, "conventions": "marian"}) == shape
+    assert read_shape({**values, "conventions": "turia"}).activation == "relu"
+    with pytest.raises(ConfigError, match=r"shape\.conventions is 'fairseq', expected 'turia' or 'marian'"):
+        read_shape({**values, "conventions": "fairseq"})
 
 
 @pytest.mark.parametrize(

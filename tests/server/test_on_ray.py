@@ -117,7 +117,7 @@ def test_replicas_load_models_with_the_search_and_history_of_the_deployment(tmp_
 
 def test_the_benchmark_takes_a_model_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.scaling import model_folder
-    from turia.runtime.translator import packaged_models
+    from turia.runtime.home import packaged_models
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()

@@ -22,7 +22,8 @@ from typing import Any, Literal
 from turia import __version__
 from turia.commands.extras import EXTRAS, has
 from turia.errors import TuriaError
-from turia.runtime.translator import Translator, packaged_models
+from turia.runtime.home import packaged_models
+from turia.runtime.translator import Translator
 from turia.server.limits import Limits
 from turia.server.serve import listen, read_keys, url_of
 from turia.server.stores.sqlite import SCHEMA_VERSION

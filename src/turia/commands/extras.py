@@ -19,7 +19,8 @@ from turia.errors import InputError
 # The packages that each extra adds to the plain install, by what is imported.
 EXTRAS = {
     "plot": ("matplotlib",),
-    "train": ("onnx", "py3langid", "safetensors", "torch"),
+    "train": ("langcodes", "onnx", "py3langid", "safetensors", "torch"),
+    "hub": ("huggingface_hub", "langcodes", "onnx"),
     "redis": ("redis",),
     "ray": ("ray",),
     "align": ("systran_align",),

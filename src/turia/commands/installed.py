@@ -1,4 +1,4 @@
-"""The commands about what is installed: which models, how fast, and whether all of it is well."""
+"""The commands about what is installed: how fast a model is, and whether all of it is well."""
 
 from __future__ import annotations
 
@@ -83,28 +83,6 @@ def bench(
         for table in report.tables():
             Console().print(table)
         print(report.machine)
-
-
-def models(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL", help="Names or folders; by default all installed models.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
-) -> None:
-    """List models. Shows their languages, size, training data and scores."""
-    from rich.console import Console
-
-    from turia.commands.models import card_lines, installed, table
-
-    found = installed(names or [])
-    if as_json:
-        print(json.dumps([model.as_json() for model in found], ensure_ascii=False))
-    elif found:
-        Console().print(table(found))
-        for line in (line for model in found for line in card_lines(model)):
-            print(line)
-    else:
-        print("no models came with this package; `turia export` makes them, and --model takes their folders")
 
 
 def doctor(

@@ -231,8 +231,9 @@ def serve(
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from turia.runtime.home import packaged_models
     from turia.runtime.session import CPU, GPU
-    from turia.runtime.translator import Translator, packaged_models
+    from turia.runtime.translator import Translator
     from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
     from turia.server.limits import Limits, parse_time
     from turia.server.logs import configure

@@ -108,6 +108,9 @@ def train(
     print(folder)
 
 
+_OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam")
+
+
 def export(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`.")],
@@ -134,6 +137,10 @@ def export(
             "--hub", help="Write a folder for the Hugging Face hub; RUN may also be a model's name or folder."
         ),
     ] = False,
+    marian: Annotated[
+        bool,
+        typer.Option("--marian", help="Write a checkpoint of the library transformers, from a run of Marian's shape."),
+    ] = False,
     licence: Annotated[
         str | None,
         typer.Option(
@@ -145,13 +152,21 @@ def export(
     from turia.formats.huggingface import check_licence, copy_model, is_model, make_hub_folder
     from turia.runtime.translator import find_model
 
+    if marian:
+        if needless := typed(context, *_OF_MODEL_FOLDERS, "hub", "licence"):
+            raise InputError(f"--marian writes a checkpoint, not a model folder; --{needless[0]} is for one")
+        from turia.export.as_marian import save_as_marian
+
+        save_as_marian(run, folder)
+        print(folder)
+        return
     # All that can be refused is refused before anything is written.
     if licence is not None:
         if not hub:
             raise InputError("--license is for the card of a folder for the hub; give --hub too")
         check_licence(licence)
     if hub and is_model(str(run)):
-        if needless := typed(context, "precision", "average", "segmenter", "history", "beam"):
+        if needless := typed(context, *_OF_MODEL_FOLDERS):
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
@@ -177,11 +192,15 @@ def import_marian(
     run: Annotated[
         Path | None, typer.Argument(metavar="RUN", help="The run folder to write; by default runs/NAME.")
     ] = None,
-    source_language: Annotated[str | None, typer.Option(help="By default read from DIR.")] = None,
-    target_language: Annotated[str | None, typer.Option(help="By default read from DIR.")] = None,
+    source_language: Annotated[
+        str | None, typer.Option("--source-language", "--source", help="By default read from DIR.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option("--target-language", "--target", help="By default read from DIR.")
+    ] = None,
     gamma: Annotated[float, typer.Option(help="Target words per source word.")] = 1.0,
 ) -> None:
-    """Make a run from a Marian (OPUS-MT) model. `turia export` makes a model folder of it, `turia train` adapts it."""
+    """Make a run from a Marian (OPUS-MT) model, to be adapted. `turia models add` installs one as it is."""
     from turia.export.marian import import_marian as read
 
     print(read(folder, run or Path("runs") / folder.resolve().name, source_language, target_language, gamma))

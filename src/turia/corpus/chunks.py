@@ -59,13 +59,16 @@ class Cleaner:
     languages: tuple[str, str]
     filters: Filters | None
     identify: LanguageFilter | None
+    written: bool = False
+    """Whether the source keeps its case and its punctuation."""
 
     def pairs(self, documents: Iterable[Document], dropped: Counter[str]) -> Iterator[Pair]:
         """The pairs that stay; `dropped` counts the others by reason."""
         for number, document in enumerate(documents):
             length = len(document.source)
             for place, (source, target) in enumerate(zip(document.source, document.target, strict=True)):
-                source_words, target_words = normalise(part_joined_words(source)), clean(target)
+                source_words = clean(source) if self.written else normalise(part_joined_words(source))
+                target_words = clean(target)
                 reason = self._reason(source, target, len(source_words), len(target_words))
                 if reason is None:
                     yield Pair(number, place, length, " ".join(source_words), " ".join(target_words))

@@ -128,6 +128,8 @@ class _Preparation:
             return [from_dict(_Chunk, entry) for entry in json.loads(index.read_text(encoding="utf-8"))]
         chunks: list[_Chunk] = []
 
+        written = self.recipe.data.source_text == "written"
+
         def tasks() -> Iterator[_CleanTask]:
             for split in _SPLITS:
                 filters = self.recipe.filters if split == "train" else None
@@ -135,7 +137,7 @@ class _Preparation:
                     chunks.append(chunk)
                     path = self.path(chunk, "tsv")
                     if not path.exists():
-                        yield _CleanTask(path, chunk.corpus, documents, self.languages, filters)
+                        yield _CleanTask(path, chunk.corpus, documents, self.languages, filters, written)
 
         pairs = 0
         for done, pairs_read in enumerate(self.spread(_clean, tasks()), start=1):
@@ -162,17 +164,19 @@ class _Preparation:
                     target.update(pair.target.split(" "))
                 hashes.append(pair_hash(pair.source, pair.target))
             self.step("learn", number, len(training))
+
+        def learned(counts: Counter[str]) -> Subwords:
+            return train_subwords(
+                counts, settings.vocabulary, split_digits=settings.split_digits, space_first=settings.space_first
+            )
+
         if settings.reuse is not None:
             save_subwords(self.work, *_reused(settings))
         elif settings.joint:
-            joint = train_subwords(source + target, settings.vocabulary, split_digits=settings.split_digits)
+            joint = learned(source + target)
             save_subwords(self.work, joint, joint)
         else:
-            separate = [
-                train_subwords(side, settings.vocabulary, split_digits=settings.split_digits)
-                for side in (source, target)
-            ]
-            save_subwords(self.work, *separate)
+            save_subwords(self.work, learned(source), learned(target))
         repeated = repeats(np.frombuffer(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
         with replacing(done) as new, new.open("wb") as file:
             np.save(file, repeated, allow_pickle=False)
@@ -325,6 +329,7 @@ def digest(recipe: Recipe) -> str:
         # The first rules of normalisation are not in the digests of the data that they have made.
         "version": [VERSION, _RULES_VERSION, *([NORMALISATION] if NORMALISATION > 1 else [])],
         "languages": [recipe.source_language, recipe.target_language],
+        **({"source_text": "written"} if recipe.data.source_text == "written" else {}),
         "train": [_identity(corpus) for corpus in recipe.data.train],
         "dev": [_identity(corpus) for corpus in recipe.data.dev],
         "filters": to_dict(recipe.filters),
@@ -341,6 +346,7 @@ class _CleanTask(NamedTuple):
     documents: list[Document]
     languages: tuple[str, str]
     filters: Filters | None
+    written: bool
 
 
 class _EncodeTask(NamedTuple):
@@ -355,7 +361,8 @@ class _EncodeTask(NamedTuple):
 def _clean(task: _CleanTask) -> int:
     """Work of one process: a chunk's documents → its text file. Returns the pairs read."""
     identifies = task.filters is not None and task.filters.language
-    cleaner = Cleaner(task.languages, task.filters, _language_filter(task.languages) if identifies else None)
+    identify = _language_filter(task.languages) if identifies else None
+    cleaner = Cleaner(task.languages, task.filters, identify, task.written)
     dropped: Counter[str] = Counter()
     pairs = list(cleaner.pairs(task.documents, dropped))
     read = sum(len(document.source) for document in task.documents)
@@ -421,8 +428,9 @@ def _subwords_identity(settings: SubwordSettings) -> dict[str, Any]:
     """Subwords by how they are learned, or by what they are."""
     if settings.reuse is None:
         identity = to_dict(settings)
-        if not settings.split_digits:  # not in the digests of data that was prepared before it was an option
-            del identity["split_digits"]
+        for added in ("split_digits", "space_first"):
+            if not identity[added]:  # not in the digests of data that was prepared before it was an option
+                del identity[added]
         return identity
     return {"reuse": [hashlib.sha256(side.model).hexdigest() for side in _reused(settings)]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -22,7 +23,7 @@ class Rules(Protocol):
 
     def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags: ...
 
-    def ends_word(self, piece: int) -> bool: ...
+    def word_ends(self, pieces: Sequence[int]) -> list[int]: ...
 
 
 def log_probabilities(logits: Logits, forbidden: Flags) -> npt.NDArray[np.float64]:
@@ -62,6 +63,17 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """When a beam over a whole sentence ends."""
+
+    as_generate: bool = False
+    """By the rules of `generate` in the library transformers, in place of ours: ended hypotheses leave their places to
+    others, and the search ends when the best one alive is no better than the worst of as many ended ones."""
+    counted: int = 0
+    """Pieces before the continuation that count for the mean of its log-probabilities."""
+
+
+@dataclass(frozen=True)
 class BeamSearch:
     """A beam of `width` hypotheses."""
 
@@ -71,11 +83,18 @@ class BeamSearch:
     limit: int
     most: int
     """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+    ending: Ending = Ending()
     drafts: bool = False
     """A draft may end though its sentence is still being spoken."""
 
     def best(self, start: Hypothesis) -> Steps[Hypothesis]:
         """The best hypothesis, of whole words: at least one, or a closing symbol."""
+        best = yield from (self._best_as_generate(start) if self.ending.as_generate else self._best(start))
+        # A plan consists of whole words, and perhaps the end.
+        whole = len(best.pieces) if best.ended else len(best.pieces) - len(self._word_begun(best.pieces))
+        return replace(best, pieces=best.pieces[:whole], scores=best.scores[:whole])
+
+    def _best(self, start: Hypothesis) -> Steps[Hypothesis]:
         alive, ended, ends, most = [start], None, 0, self.most
         width = self.width
         while True:
@@ -92,17 +111,38 @@ class BeamSearch:
             # That the first end looks best is not enough: ends are likely early, and translations came out short.
             if ended and ends >= width and alive[0].per_piece < ended.per_piece:
                 break
-            requests = [
-                DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
-            ]
-            results = yield requests
-            alive = [Hypothesis(h.pieces, h.scores, *result) for h, result in zip(alive, results, strict=True)]
+            alive = yield from self._decode(alive)
         # What has no end is whole only if the search has found too few ends.
         whole = [] if ended and ends >= width else [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
-        best = max([*whole, *([ended] if ended else [])], key=lambda h: h.per_piece)
-        # A plan consists of whole words, and perhaps the end.
-        whole_pieces = len(best.pieces) - (0 if best.ended else len(self._word_begun(best.pieces)))
-        return replace(best, pieces=best.pieces[:whole_pieces], scores=best.scores[:whole_pieces])
+        return max([*whole, *([ended] if ended else [])], key=lambda h: h.per_piece)
+
+    def _best_as_generate(self, start: Hypothesis) -> Steps[Hypothesis]:
+        """As in transformers, with a length penalty of 1 and without early stopping."""
+        width, alive = self.width, [start]
+        ended: list[Hypothesis] = []
+        while True:
+            # Of twice as many, enough are left to go on with if others end.
+            grown = (h for parent in alive for h in self._grow(parent, 2 * width))
+            best = sorted(grown, key=lambda h: -h.score)[: 2 * width]
+            ended += [hypothesis for hypothesis in best[:width] if hypothesis.ended]
+            ended = sorted(ended, key=lambda h: -self._mean(h))[:width]
+            alive = [hypothesis for hypothesis in best if not hypothesis.ended][:width]
+            if not alive or (len(ended) == width and self._mean(alive[0]) <= self._mean(ended[-1])):
+                break
+            if len(best[0].pieces) >= self.most and (ended or self._has_word(alive[0])):
+                break
+            alive = yield from self._decode(alive)
+        return ended[0] if ended else alive[0]
+
+    def _mean(self, hypothesis: Hypothesis) -> float:
+        return hypothesis.score / (self.ending.counted + len(hypothesis.pieces))
+
+    def _decode(self, alive: list[Hypothesis]) -> Steps[list[Hypothesis]]:
+        """The hypotheses with scores of what follows them."""
+        results = yield [
+            DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
+        ]
+        return [Hypothesis(h.pieces, h.scores, *result) for h, result in zip(alive, results, strict=True)]
 
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
         """The `width` best continuations by one piece."""
@@ -119,8 +159,7 @@ class BeamSearch:
         ]
 
     def _word_begun(self, pieces: tuple[int, ...]) -> list[int]:
-        start = max((i + 1 for i, piece in enumerate(pieces) if self.rules.ends_word(piece)), default=0)
-        return list(pieces[start:])
+        return list(pieces[next(reversed(self.rules.word_ends(pieces)), 0) :])
 
     def _has_word(self, hypothesis: Hypothesis) -> bool:
-        return hypothesis.ended or any(map(self.rules.ends_word, hypothesis.pieces))
+        return hypothesis.ended or bool(self.rules.word_ends(hypothesis.pieces))

@@ -132,7 +132,8 @@ class _Drafter:
         writer, now = self.writer, self.memory.length
         state, ids, limits = writer.unfed(self.memory, writer.target.ids)
         rows, written = yield from self._look(state, list(ids), list(limits), 1)
-        search = BeamSearch(writer, writer.settings.beam, self.memory, now, self._most_pieces(), drafts=True)
+        ending = writer.beam_rules(may_end=True)
+        search = BeamSearch(writer, writer.settings.beam, self.memory, now, self._most_pieces(), ending, drafts=True)
         best = yield from search.best(Hypothesis((), (), written, rows[-1].logits))
         pieces = [piece for piece in best.pieces if piece not in CLOSING_IDS]
         if self.policy.attention and len(pieces) > 1:
@@ -140,7 +141,8 @@ class _Drafter:
             rows = [*rows, *further]
         attention = [row.attention for row in rows] if self.policy.attention else [None] * len(pieces)
         scores = list(best.scores[: len(pieces)])
-        return Drafted(self._draft(pieces, scores, attention[: len(pieces)], best.ended), written, ())
+        draft = self._draft(pieces, scores, attention[: len(pieces)], best.ended, whole=True)
+        return Drafted(draft, written, ())
 
     def _look(
         self, state: DecoderState | None, ids: list[int], limits: list[int], rows: int
@@ -158,9 +160,17 @@ class _Drafter:
     def _most_pieces(self) -> int:
         return max(1, min(PLANNED_PER_WORD * self.most, self.writer.positions_left() - LONGEST_WORD))
 
-    def _draft(self, pieces: list[int], scores: list[float], attention: Sequence[Floats | None], ended: bool) -> Draft:
+    def _draft(
+        self,
+        pieces: list[int],
+        scores: list[float],
+        attention: Sequence[Floats | None],
+        ended: bool,
+        whole: bool = False,
+    ) -> Draft:
+        """`whole` if the last word is over in any case."""
         words = []
-        for place in self._words(pieces, ended):
+        for place in self._words(pieces, ended or whole):
             words.append(
                 DraftWord(
                     self.writer.spell(pieces[place]),
@@ -172,8 +182,8 @@ class _Drafter:
             )
         return Draft(tuple(words[: self.most]), ended and len(words) <= self.most)
 
-    def _words(self, pieces: list[int], ended: bool) -> Iterator[slice]:
-        """Where the whole words lie."""
+    def _words(self, pieces: list[int], over: bool) -> Iterator[slice]:
+        """Where the whole words lie; the last one is whole if it is `over`."""
         subwords = self.writer.model.target_subwords
         begin = 0
         for place, piece in enumerate(pieces):
@@ -183,7 +193,7 @@ class _Drafter:
             if subwords.ends_word[piece]:
                 yield slice(begin, place + 1)
                 begin = place + 1
-        if subwords.space_first and ended and begin < len(pieces):
+        if subwords.space_first and over and begin < len(pieces):
             yield slice(begin, len(pieces))
 
     def _on_source_words(self, rows: Sequence[Floats | None]) -> Floats | None:

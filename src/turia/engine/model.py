@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from turia.config import Anchor, Encoder
+from turia.config import Anchor, Encoder, Search
 from turia.engine.backend import Backend
 from turia.policy.base import Head
 from turia.text.choice import Forbidden, forbidden_pieces
@@ -39,6 +39,14 @@ class Model:
     max_positions: int
     source_opening: bool = True
     """Whether a window of the source begins with a symbol."""
+    source_piece: int | None = None
+    """In models of many languages: the piece in place of that symbol, which says the language."""
+    target_piece: int | None = None
+    """The piece after the symbol that opens the target: the language to translate to."""
+    closes_prefixes: bool = False
+    """Whether the beginning of a sentence is closed like a whole one, as the model knows no others."""
+    recompute: bool = False
+    """Whether streams compute the decoder's states of written words again, unless told otherwise."""
     normalises: bool = True
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
     languages: tuple[str, str] = ("", "")
@@ -47,6 +55,10 @@ class Model:
     """The beginning of the sum of its folder: tells models of one name apart."""
     beam: int = 1
     """Hypotheses of the search that streams have unless told otherwise."""
+    search: Search = "turia"
+    """How a beam ends."""
+    policy: str | None = None
+    """The policy that streams have unless told otherwise; None is wait-k."""
     attention: Attention = Attention()
     heads: Mapping[str, Head] = field(default_factory=dict)
     """What learned policies look through, by name."""

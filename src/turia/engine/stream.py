@@ -603,8 +603,6 @@ def _fitting(model: Model, settings: Settings) -> Settings:
                 f"{model.name}: policy {settings.policy.name} looks at states, which this model folder does not give; "
                 "export the model again with this release"
             )
-    if settings.beam > 1 and model.target_subwords.space_first:
-        raise ModelError(f"{model.name}: with this model's subwords only greedy search (beam 1) can tell words apart")
     return settings
 
 

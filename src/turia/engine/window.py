@@ -84,10 +84,12 @@ class History:
         sides = (sum(len(pair.ids) + 1 for pair in side[start:]) for side in (self.source, self.target))
         return 1 + max(sides)
 
-    def source_window(self, current: PartialSentence, closing: int | None, opening: bool = True) -> Window:
+    def source_window(
+        self, current: PartialSentence, closing: int | None, opening: bool = True, language: int | None = None
+    ) -> Window:
         """The history and the sentence being spoken; `closing` is its closing symbol once it is complete."""
         sentences = [*(pair.sentence() for pair in self.source), current.sentence()]
-        return lay_out(sentences, self.from_start, closing, opening)
+        return lay_out(sentences, self.from_start, closing, opening, language)
 
     def target_sentences(self) -> list[Sentence]:
         return [pair.sentence() for pair in self.target]

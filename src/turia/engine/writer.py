@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from turia.config import OFFLINE_K
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, Logits, LookRequest, Steps
-from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis
+from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.draft import Drafted, Drafting
 from turia.engine.model import Model
 from turia.engine.settings import LONGEST_WORD, Settings
@@ -32,7 +32,7 @@ from turia.policy.waitk import WaitK
 from turia.text.choice import Flags
 from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
-from turia.text.symbols import CLOSING_IDS
+from turia.text.symbols import BRK_ID, CLOSING_IDS
 
 SEARCH_VERSION = 2
 """Raised when the same model writes other words: what was translated before is not the same any more."""
@@ -66,7 +66,11 @@ class Writer:
         self._decoded: DecoderState | None = None
         self._peeked: _Peek | None = None
         target_past = self.history.target_sentences()
-        self._prefix: Ints = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
+        prefix = lay_out([*target_past, _NOTHING], self.history.from_start, None).ids
+        language = self.model.target_piece
+        self._prefix: Ints = prefix if language is None else np.append(prefix, language)
+        # One symbol more, where a sentence is closed also while it is being spoken.
+        self._open_end = int(self.model.closes_prefixes)
         self._past_positions = len(self._source_window(PartialSentence(), None).ids)
 
     def write_word(self) -> Steps[str | None]:
@@ -126,7 +130,8 @@ class Writer:
     def has_sound_limits(self) -> bool:
         """Whether each written piece has a limit that the source had when some word of it had been read."""
         limits = self.row_limits
-        read = {self._past_positions + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {self._past_positions}
+        nothing = self._past_positions + self._open_end
+        read = {nothing + int(pieces) for pieces in np.cumsum(self.source.pieces)} - {nothing}
         return (
             len(limits) == len(self.target.ids)
             and all(type(limit) is int and limit in read for limit in limits)
@@ -142,9 +147,9 @@ class Writer:
             len(drafting.guesses) == (len(self._fed_together()) if looks else 0)
             and all(type(piece) is int and 0 <= piece < len(subwords) for piece in pieces)
             and not any(subwords.is_control[piece] for piece in pieces)
-            and all(type(stop) is int and stop > self._past_positions for stop in drafting.encodings)
+            and all(type(stop) is int and stop > self._past_positions + self._open_end for stop in drafting.encodings)
             and drafting.encodings == sorted(drafting.encodings)
-            and max(drafting.encodings, default=0) <= self._past_positions + len(self.source.ids)
+            and max(drafting.encodings, default=0) <= self._past_positions + len(self.source.ids) + self._open_end
             and len(self._prefix) + len(self.target.ids) + max(map(len, (drafting.guess, *drafting.guesses)))
             < self.model.max_positions
         )
@@ -158,19 +163,21 @@ class Writer:
     # --- the model ----------------------------------------------------------------------------------------------
 
     def _source_window(self, current: PartialSentence, closing: int | None) -> Window:
-        return self.history.source_window(current, closing, self.model.source_opening)
+        return self.history.source_window(current, closing, self.model.source_opening, self.model.source_piece)
 
-    def _recomputes(self) -> bool:
-        # Where a word's end shows in what follows it, the row that shows it must look again when more has been read.
-        return self.settings.recompute or self.model.target_subwords.space_first
+    def _open_window(self, current: PartialSentence) -> Window:
+        """The source window of a sentence that is still being spoken."""
+        return self._source_window(current, BRK_ID if self.model.closes_prefixes else None)
 
     def read_all(self) -> Steps[EncoderState]:
         """Encoder states of all that has been read."""
         if self._encoded is None and self.target.ids:
             yield from self._replay()
-        read = self._past_positions + len(self.source.ids) + (self.closing is not None)
+        closed = self.closing is not None
+        read = self._past_positions + len(self.source.ids) + (1 if closed else self._open_end)
         if self._encoded is None or self._encoded.length < read:
-            self._encoded = yield from self._encode_window(self._source_window(self.source, self.closing))
+            window = self._source_window(self.source, self.closing) if closed else self._open_window(self.source)
+            self._encoded = yield from self._encode_window(window)
             if self.reads and self._encodes_at_reads():
                 self.drafting.encodings.append(read)
         return self._encoded
@@ -178,7 +185,7 @@ class Writer:
     def unfed(self, memory: EncoderState, written: list[int]) -> tuple[DecoderState | None, Ints, Ints]:
         """A state, and ids and limits of the rows that follow it; the last one predicts the piece after `written`."""
         now = memory.length
-        if self._recomputes():
+        if self.settings.recompute:
             ids = np.append(self._prefix, written).astype(np.int64)
             return None, ids, np.full(len(ids), now)
         if self._decoded is None:
@@ -261,7 +268,7 @@ class Writer:
         for call, count in enumerate(self._fed_together()):
             now = self.row_limits[position]
             yield from self._encode_again(now, encodings)
-            if not self._recomputes():
+            if not self.settings.recompute:
                 yield from self._feed_again(fed, self.drafting.guesses[call] if looks else [])
             fed, position = self.target.ids[: position + count], position + count
         if encodings:
@@ -298,9 +305,9 @@ class Writer:
 
     def _window_at(self, positions: int) -> Window:
         """The source window when it had so many positions; its sentence was not closed then."""
-        own = positions - self._past_positions
+        own = positions - self._past_positions - self._open_end
         words = int(np.searchsorted(np.cumsum(self.source.pieces), own, side="right"))
-        return self._source_window(PartialSentence(self.source.ids[:own], self.source.pieces[:words]), None)
+        return self._open_window(PartialSentence(self.source.ids[:own], self.source.pieces[:words]))
 
     def _row_limits(self, written: list[int], first: int, now: int) -> Ints:
         """What the rows see that predict the written pieces from `first` on, and the next one."""
@@ -308,20 +315,23 @@ class Writer:
         return np.array(kept + [now] * (len(written) + 1 - first - len(kept)), dtype=np.int64)
 
     def _past_limits(self, read: int) -> Ints:
-        """What the rows of the target history see when `read` positions have been read: what they saw in training."""
+        """What the rows of the target history see when `read` positions have been read: what they saw in training.
+        The row that would predict the piece of the language sees all."""
+        language = np.full(int(self.model.target_piece is not None), read, dtype=np.int64)
         target_past = self.history.target_sentences()
         if not target_past:
-            return np.zeros(0, dtype=np.int64)
+            return language
         rows = target_rows(target_past)
         if self.model.anchor == "window":
-            return np.minimum(1 + _lead(self.settings) + np.arange(len(rows.word)), read)
+            return np.append(np.minimum(1 + _lead(self.settings) + np.arange(len(rows.word)), read), language)
         needed = np.concatenate(
             [
                 np.append(np.repeat(reads, sentence.pieces), WHOLE)
                 for reads, sentence in zip(self.history.reads, target_past, strict=True)
             ]
         )
-        return words_limit(self._source_window(PartialSentence(), None), rows.sentence, needed)
+        limits = words_limit(self._source_window(PartialSentence(), None), rows.sentence, needed)
+        return np.append(limits, language)
 
     # --- greedy -------------------------------------------------------------------------------------------------
 
@@ -333,7 +343,10 @@ class Writer:
             _, logits, now = yield from self._scores(pieces)
             piece = int(np.where(self.forbidden(pieces), -np.inf, logits).argmax())
             if pieces and (piece in CLOSING_IDS or subwords.starts_word[piece]):
-                # Only with the space first: the word is over, and what shows it is predicted again in its time.
+                # Only with the space first: the word is over. The row that shows it will look again in its time, when
+                # more may have been read.
+                assert self._decoded is not None
+                self._decoded = self._decoded.truncated(self._decoded.length - 1)
                 break
             if piece in CLOSING_IDS:
                 return []
@@ -360,10 +373,11 @@ class Writer:
             state, logits, now = yield from self._scores([])
             memory: EncoderState = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
-            search = BeamSearch(self, self.settings.beam, memory, now, most)
+            search = BeamSearch(self, self.settings.beam, memory, now, most, self.beam_rules(complete))
             best = yield from search.best(Hypothesis((), (), state, logits))
             self.plan = list(best.pieces)
-        length = 1 + next(i for i, p in enumerate(self.plan) if self.ends_word(p) or p in CLOSING_IDS)
+        # A plan has whole words, also where the end of the last one does not show.
+        length = next(iter(self.word_ends(self.plan)), len(self.plan))
         word, self.plan = self.plan[:length], self.plan[length:] if complete else []
         if word[-1] in CLOSING_IDS:
             return []
@@ -380,8 +394,21 @@ class Writer:
         """Of the model, for more target pieces."""
         return self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
 
-    def ends_word(self, piece: int) -> bool:
-        return bool(self.model.target_subwords.ends_word[piece])
+    def word_ends(self, pieces: Sequence[int]) -> list[int]:
+        """The place after each whole word of `pieces`. With the space first, a word is over when something follows that
+        shows it."""
+        subwords = self.model.target_subwords
+        if subwords.space_first:
+            shows = (piece in CLOSING_IDS or subwords.starts_word[piece] for piece in pieces)
+            return [place for place, shown in enumerate(shows) if shown and place]
+        return [place for place, piece in enumerate(pieces, start=1) if subwords.ends_word[piece]]
+
+    def beam_rules(self, may_end: bool) -> Ending:
+        """How a beam ends, of a search in which the sentence `may_end`."""
+        if not may_end or self.model.search == "turia":
+            return Ending()
+        # The piece of the language counts, as `generate` predicts it by force.
+        return Ending(as_generate=True, counted=int(self.model.target_piece is not None and not self.target.ids))
 
 
 class _Peek(NamedTuple):

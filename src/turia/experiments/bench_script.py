@@ -41,6 +41,8 @@ class _Followed:
     """Complete words of the current sentence; where the space comes first nothing shows that, and words begun count."""
     begun: bool = False
     """Whether its last piece began a word, and did not end it."""
+    before: _Followed | None = None
+    """The state without its last row, where that row came alone."""
 
     states = None
 
@@ -49,8 +51,10 @@ class _Followed:
         return int(self.inner.length)
 
     def truncated(self, length: int) -> _Followed:
-        """Only policies that look ask for it."""
-        raise AssertionError("a script cannot be looked at")
+        """The state without its last row, which the greedy search asks for where the space comes first."""
+        assert self.before is not None, "a script cannot be looked at"
+        assert length == self.before.length
+        return replace(self.before, inner=self.inner.truncated(length))
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,8 @@ def _follow(past: Any, ids: npt.NDArray[np.int64], subwords: Subwords, state: An
         else:
             begun = not subwords.ends_word[piece]
             words += not begun
-    return _Followed(state, words, begun)
+    before = replace(past, before=None) if past is not None and len(ids) == 1 else None
+    return _Followed(state, words, begun, before)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 from turia.runtime.folder import ModelFolder, load_folder
 from turia.runtime.heads import head_list
-from turia.runtime.translator import Translator, find_model, packaged_models
+from turia.runtime.home import named_model
+from turia.runtime.translator import Translator, find_model
 from turia.segmenter.classifier import windows_in
 from turia.segmenter.online import GIVEN_VERSION, BlockSegmenter, GivenSegmenter, Segmenter
 from turia.stream.trace import Record, Trace, trace_lines
@@ -260,7 +261,7 @@ def _bound(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
 
 def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
     """The model of a packaged name, or of a folder, if it can be run as the recipe says."""
-    folder = find_model(name if name in packaged_models() else base / Path(name).expanduser())
+    folder = find_model(name if named_model(name) else base / Path(name).expanduser())
     checked = load_folder(folder)
     _check_settings(recipe, checked)
     config = checked.config
@@ -285,7 +286,6 @@ def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
             Settings(policy=policy, gamma=gamma, history=history, beam=beam)
             if isinstance(policy, LearnedPolicy):
                 check_heads(policy, head_list(model).values, str(model.path))
-        model.check_beam(beam)
 
 
 def write_streams(test: SweepTest, recipe: SweepRecipe, source_language: str, target_language: str) -> SweptTest:

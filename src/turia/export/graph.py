@@ -34,9 +34,9 @@ from turia.runtime.folder import STREAMS, WEIGHTS_FILE, graph_file
 from turia.runtime.shape import Precision, Shape
 from turia.runtime.weights import decoder_layers, encoder_layers
 
-_MICROSOFT = ("FusedMatMul", "MatMulIntegerToFloat", "RotaryEmbedding")
-"""Operators that only ONNX Runtime has: a product with its second factor transposed, one of integers, and the rotation
-of rows by their positions."""
+_MICROSOFT = ("FusedMatMul", "Gelu", "MatMulIntegerToFloat", "RotaryEmbedding")
+"""Operators that only ONNX Runtime has in this operator set: a product with its second factor transposed, an
+activation, a product of integers, and the rotation of rows by their positions."""
 _EPSILON = 1e-5
 _ALIGNMENT = 64
 
@@ -97,7 +97,7 @@ def decoder_graph(
     states = graph.norm(x, "decoder_norm") if shape.pre_norm else x
     graph.give_kept()
     scores = graph.scores(states)
-    if shape.marian:
+    if shape.logits_bias:
         scores = graph.add("Add", scores, graph.tensor("logits_bias"))
     rows, vocabulary = -1 if looks else streams, shape.target_vocabulary
     sizes = ("rows" if looks else streams, vocabulary)
@@ -207,13 +207,14 @@ class _Graph:
     # Parts of the Transformer, in the order of model/layers.py.
 
     def embed(self, embedding: str) -> str:
-        """[1, N, D]: embedding · sqrt(D), and + position unless positions are rotary."""
+        """[1, N, D]: embedding, times sqrt(D) if it is scaled, and + position unless positions are rotary."""
         rows = self.add("Gather", self.tensor(f"{embedding}.weight"), "ids")
         if self.precision == "int8":
             scales = self.add("Gather", self.tensor(f"{embedding}.scale"), "ids")
             scales = self.add("Unsqueeze", scales, self.constant("last axis", np.array([-1])))
             rows = self.add("Mul", self.add("Cast", rows, to=TensorProto.FLOAT), scales)
-        rows = self.add("Mul", rows, self.constant("sqrt(D)", np.float32(self.shape.width**0.5)))
+        if self.shape.scaled_embedding:
+            rows = self.add("Mul", rows, self.constant("sqrt(D)", np.float32(self.shape.width**0.5)))
         if self.shape.positions == "rotary":
             return rows
         return self.add("Add", rows, self.add("Gather", self.tensor("sinusoids"), "positions"))
@@ -232,9 +233,14 @@ class _Graph:
     def feed_forward(self, x: str, layer: str) -> str:
         y = self.before(x, f"{layer}.around_feed_forward")
         inner = self.linear(y, f"{layer}.feed_forward.expand")
-        inner = self.add("Mul", inner, self.add("Sigmoid", inner)) if self.shape.marian else self.add("Relu", inner)
-        part = self.linear(inner, f"{layer}.feed_forward.contract", positive=not self.shape.marian)
+        inner = self.activate(inner)
+        part = self.linear(inner, f"{layer}.feed_forward.contract", positive=self.shape.activation == "relu")
         return self.after(x, part, f"{layer}.around_feed_forward")
+
+    def activate(self, x: str) -> str:
+        if self.shape.activation == "swish":
+            return self.add("Mul", x, self.add("Sigmoid", x))
+        return self.add({"relu": "Relu", "gelu": "Gelu"}[self.shape.activation], x)
 
     def self_attention(self, y: str, layer: str, index: int) -> str:
         """Rows over the columns that their stream has kept, and over its new ones."""

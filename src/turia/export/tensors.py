@@ -25,6 +25,7 @@ Weights = Mapping[str, Floats]
 """By the names and in the shapes of a checkpoint: matrices [N, K]."""
 Tensors = dict[str, npt.NDArray[Any]]
 
+_ROWS = 1 << 14
 LARGEST = 63
 """Weights are used from -63 to 63: CPUs without VNNI add two products of 8 bits in 16, and 2 · 255 · 63 fits."""
 
@@ -32,7 +33,7 @@ LARGEST = 63
 def graph_tensors(shape: Shape, weights: Weights, precision: Precision) -> Tensors:
     """All tensors of the graphs, by name: NAME.weight (and with int8 NAME.scale), NAME.bias; norms, positions."""
     tensors = _positions(shape)
-    if shape.marian:
+    if shape.logits_bias:
         tensors["logits_bias"] = weights["logits_bias"]
     for name in embeddings(shape):
         tensors |= _stored(name, weights[f"{name}.weight"], 1, precision)
@@ -43,23 +44,29 @@ def graph_tensors(shape: Shape, weights: Weights, precision: Precision) -> Tenso
         )
         tensors |= _stored(name, np.ascontiguousarray(matrix.T), 0, precision)
         tensors[f"{name}.bias"] = bias
-    for name, values in weights.items():
-        if is_norm(name):
-            tensors[name] = values
+    for name in filter(is_norm, weights):
+        tensors[name] = weights[name]
     return tensors
 
 
 def quantise(matrix: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
     """int8 and float32 scales with matrix ≈ int8 · scale; the largest along `axis` becomes 63."""
-    scale = np.maximum(np.abs(matrix).max(axis=axis, keepdims=True), np.finfo(np.float32).tiny) / LARGEST
-    return np.round(matrix / scale).astype(np.int8), scale.astype(np.float32).squeeze(axis)
+    scale = np.maximum(matrix.max(axis=axis), -matrix.min(axis=axis))
+    scale = (np.maximum(scale, np.finfo(np.float32).tiny) / LARGEST).astype(np.float32)
+    integers = np.empty(matrix.shape, dtype=np.int8)
+    # In parts: an embedding of 256,000 pieces takes a gigabyte, and would be copied twice.
+    for begin in range(0, len(matrix), _ROWS):
+        rows = slice(begin, begin + _ROWS)
+        integers[rows] = np.round(matrix[rows] / (scale[rows, None] if axis == 1 else scale))
+    return integers, scale
 
 
 def _positions(shape: Shape) -> Tensors:
     if shape.positions == "rotary":
         cosines, sines = rotations(shape.max_positions, shape.head_size)
         return {"rotary.cosines": cosines, "rotary.sines": sines}
-    return {"sinusoids": sinusoids(shape.max_positions, shape.width, shape.marian)}
+    marian = shape.positions == "marian"
+    return {"sinusoids": sinusoids(shape.max_positions, shape.width, marian, shape.first_position)}
 
 
 def random_weights(shape: Shape, seed: int = 1) -> dict[str, Floats]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from turia.errors import InputError, ResourceError
 from turia.runtime.card import body, front_lines, front_matter
 from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
-from turia.runtime.translator import find_model, packaged_models
+from turia.runtime.home import named_model
+from turia.runtime.translator import find_model
 from turia.system.files import write_file
 
 LICENCES = (
@@ -27,7 +28,7 @@ TAGS = ("translation", "streaming", "simultaneous-translation", "wait-k", "onnx"
 
 def is_model(model: str) -> bool:
     """Whether it is the name or the folder of an exported model, and not a run, say."""
-    return model in packaged_models() or (Path(model) / CONFIG_FILE).is_file()
+    return named_model(model) is not None or (Path(model) / CONFIG_FILE).is_file()
 
 
 def check_licence(licence: str) -> None:

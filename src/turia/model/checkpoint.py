@@ -18,8 +18,7 @@ from torch import Tensor
 
 from turia.errors import ModelError, ResourceError
 from turia.model.transformer import Transformer
-from turia.runtime.shape import Shape
-from turia.schema import from_dict
+from turia.runtime.shape import Shape, read_shape
 from turia.system.files import read_json, replacing
 
 WEIGHTS, DESCRIPTION = "model.safetensors", "model.json"
@@ -49,7 +48,7 @@ def save_checkpoint(
 
 def load_shape(folder: Path) -> Shape:
     """The shape that a checkpoint's weights have."""
-    return from_dict(Shape, load_json(folder / DESCRIPTION))
+    return read_shape(load_json(folder / DESCRIPTION))
 
 
 def load_json(path: Path) -> dict[str, Any]:

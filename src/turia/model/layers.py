@@ -6,6 +6,7 @@ A bias is [B, 1, R, C], 0 where a row may look and -inf where it may not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -13,8 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from turia.runtime import positions
-from turia.runtime.shape import Shape
+from turia.runtime.shape import Activation, Shape
 from turia.runtime.weights import Size, attention_sizes, feed_forward_sizes
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "swish": F.silu, "gelu": F.gelu}
 
 
 class KeysValues(NamedTuple):
@@ -34,8 +37,10 @@ class Rotation(NamedTuple):
 def position_table(shape: Shape) -> Tensor:
     """[max_positions, D] what is added to embeddings; or, of rotary positions, cosines and sines [2, max_positions, E]
     of their rotations."""
-    if shape.positions == "sinusoidal":
-        return torch.from_numpy(positions.sinusoids(shape.max_positions, shape.width, shape.marian))
+    if shape.positions != "rotary":
+        marian = shape.positions == "marian"
+        table = positions.sinusoids(shape.max_positions, shape.width, marian, shape.first_position)
+        return torch.from_numpy(table)
     halves = [torch.from_numpy(table) for table in positions.rotations(shape.max_positions, shape.head_size)]
     return torch.stack([torch.cat([half, half], dim=1) for half in halves])
 
@@ -101,7 +106,7 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.activation = F.silu if shape.marian else F.relu
+        self.activation = ACTIVATIONS[shape.activation]
         sizes = feed_forward_sizes(shape)
         self.expand = linear(sizes.expand)
         self.contract = linear(sizes.contract)

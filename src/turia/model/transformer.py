@@ -53,7 +53,7 @@ class Transformer(nn.Module):
         final = nn.LayerNorm if shape.pre_norm else nn.Identity
         self.encoder_norm, self.decoder_norm = final(width), final(width)
         self.dropout = nn.Dropout(dropout)
-        self.logits_bias = nn.Parameter(torch.zeros(shape.target_vocabulary)) if shape.marian else None
+        self.logits_bias = nn.Parameter(torch.zeros(shape.target_vocabulary)) if shape.logits_bias else None
         self.positions: Tensor
         self.register_buffer("positions", position_table(shape), persistent=False)
         self.reset_parameters()
@@ -123,8 +123,8 @@ class Transformer(nn.Module):
 
     def _embed(self, embedding: nn.Module, ids: Tensor, offset: int, shift: Tensor | None) -> Tensor:
         """The pieces from position `offset` on; with `shift` [B], each row of the batch that much further on."""
-        pieces = embedding(ids) * math.sqrt(self.shape.width)
-        if self.shape.positions == "sinusoidal":
+        pieces = embedding(ids) * (math.sqrt(self.shape.width) if self.shape.scaled_embedding else 1.0)
+        if self.shape.positions != "rotary":
             positions = self.positions[offset : offset + ids.shape[1]]
             if shift is not None:
                 places = torch.arange(offset, offset + ids.shape[1], device=ids.device)
@@ -135,6 +135,6 @@ class Transformer(nn.Module):
 
     def _rotation(self, offset: int, rows: int) -> Rotation | None:
         """Of the rows from position `offset` on; None where positions are added to the embeddings."""
-        if self.shape.positions == "sinusoidal":
+        if self.shape.positions != "rotary":
             return None
         return Rotation(*self.positions[:, offset : offset + rows])

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from turia import __version__
-from turia.config import MOST_HYPOTHESES
+from turia.config import MOST_HYPOTHESES, Search
 from turia.errors import ConfigError, InputError, ModelError
-from turia.runtime.shape import Precision, Shape, check_width
+from turia.policy.table import parse_policy
+from turia.runtime.shape import Precision, Shape, check_width, upgraded
 from turia.schema import from_dict, to_dict
 from turia.system.files import MOST_JSON, check_plain, read_json
 from turia.text.normalise import NORMALISATION
@@ -41,6 +42,8 @@ UNSUMMED = (SUMS_FILE, CARD_FILE, NEW_CARD_FILE, ATTRIBUTES_FILE)
 SHORT_SUM = 12
 """Digits of a folder's sum that are shown."""
 WEIGHTS_FILE = "weights.bin"
+ORIGIN_FILE = "origin.json"
+"""Where a model came from that `turia models add` has converted."""
 SUBWORDS_FILE, SOURCE_SUBWORDS_FILE, TARGET_SUBWORDS_FILE = (
     "subwords.model",
     "source.subwords.model",
@@ -81,11 +84,24 @@ class ModelConfig:
     """The decoder layer whose cross-attention policies look at; -1 is the last."""
     attention_head: int | None = None
     """Its head; without it, all heads are averaged."""
+    policy: str | None = None
+    """The policy that streams have unless told otherwise; without it, wait-k."""
+    search: Search = "turia"
+    """How a beam over a whole sentence ends."""
+    source_piece: int | None = None
+    """The piece that a source begins with: its language, or that of the target."""
+    target_piece: int | None = None
+    """The piece that a target begins with, which says its language."""
+    closes_prefixes: bool = False
+    """Whether the beginning of a sentence is closed like a whole one, as the model knows no others."""
+    recompute: bool = False
+    """Whether streams compute the decoder's states of written words again, unless told otherwise."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():
-            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-                raise ConfigError(f"shape.{name} is {value}, expected 1 or more")
+            least = 0 if name == "first_position" else 1
+            if isinstance(value, int) and not isinstance(value, bool) and value < least:
+                raise ConfigError(f"shape.{name} is {value}, expected {least} or more")
         check_width("shape", self.shape.width, self.shape.heads, self.shape.positions)
         if self.gamma <= 0:
             raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
@@ -95,6 +111,17 @@ class ModelConfig:
         heads = self.shape.heads
         if self.attention_head is not None and not 0 <= self.attention_head < heads:
             raise ConfigError(f"attention_head is {self.attention_head}, but a layer has {heads} heads")
+        pieces = {
+            "source_piece": (self.source_piece, self.shape.source_vocabulary),
+            "target_piece": (self.target_piece, self.shape.target_vocabulary),
+        }
+        for key, (piece, vocabulary) in pieces.items():
+            if piece is not None and not 0 <= piece < vocabulary:
+                raise ConfigError(f"{key} is {piece}, but there are {vocabulary} pieces")
+        if self.closes_prefixes and self.shape.encoder != "bidirectional":
+            raise ConfigError(f"closes_prefixes is true, but encoder {self.shape.encoder!r} keeps what it has encoded")
+        if self.policy is not None:
+            parse_policy(self.policy)
         if not 1 <= self.beam <= MOST_HYPOTHESES:
             raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 
@@ -123,13 +150,6 @@ class ModelFolder:
         """Whether it has graphs for policies that look; folders of release 0.1 have none."""
         return all(graph_file("look", streams) in self.listed for streams in STREAMS)
 
-    def check_beam(self, beam: int) -> None:
-        """Refuses a beam that does not work with the model's subwords."""
-        if beam > 1 and self.target_subwords.space_first:
-            raise ModelError(
-                f"{self.path}: beam is {beam}; with these subwords only greedy search (1) can tell words apart"
-            )
-
     def sha256(self) -> str:
         """Of SHA256SUMS, and so of all that the model is; not of its card."""
         return hashlib.sha256((self.path / SUMS_FILE).read_bytes()).hexdigest()
@@ -153,9 +173,7 @@ def load_folder(path: Path) -> ModelFolder:
     for name, found, wanted in sizes:
         if found != wanted:
             raise ModelError(f"{path / name}: {found} pieces, but the model has {wanted}; they are of two models")
-    folder = ModelFolder(path, config, source, target, frozenset(listed))
-    folder.check_beam(config.beam)
-    return folder
+    return ModelFolder(path, config, source, target, frozenset(listed))
 
 
 def check_sums(folder: Path, sums: Mapping[str, str]) -> None:
@@ -216,9 +234,9 @@ def _read_config(path: Path) -> ModelConfig:
             "install the release that made the model, or export it again with this one"
         )
     shape = data.get("shape")
-    known = {**_known(ModelConfig, data), "shape": _known(Shape, shape) if isinstance(shape, dict) else shape}
     try:
-        config = from_dict(ModelConfig, known)
+        known = _known(Shape, upgraded(shape)) if isinstance(shape, dict) else shape
+        config = from_dict(ModelConfig, {**_known(ModelConfig, data), "shape": known})
     except ConfigError as error:
         raise ModelError(f"{path}: {error}") from error
     if config.normalisation not in (AS_GIVEN, NORMALISATION):

@@ -13,14 +13,15 @@ ROTARY_BASE = 1_000
 """Of the slowest rotation of rotary positions; the usual 10,000 is for texts longer than our windows."""
 
 
-def sinusoids(positions: int, width: int, marian: bool = False) -> Floats:
+def sinusoids(positions: int, width: int, marian: bool = False, first: int = 0) -> Floats:
     """[positions, width] sinusoidal position embeddings, sines first, then cosines (as fairseq lays them out).
 
-    The slowest rate is 1 / 10,000; Marian's sines and cosines stop just before it.
+    The slowest rate is 1 / 10,000; Marian's sines and cosines stop just before it. `first` is the place of the first
+    position.
     """
     half = width // 2
     rates = np.exp(np.arange(half) * (-math.log(10_000) / (half if marian else half - 1)))
-    angles = np.arange(positions)[:, None] * rates[None]
+    angles = np.arange(first, first + positions)[:, None] * rates[None]
     table: Floats = np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
     return table
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from turia.config import Anchor, Conventions, Encoder, ModelSettings, Positions
+from turia.config import Anchor, Encoder, ModelSettings
 from turia.errors import ConfigError
+from turia.schema import from_dict
 
 Precision = Literal["float32", "int8"]
 """Of a model's matrices."""
+Positions = Literal["sinusoidal", "marian", "rotary"]
+"""How a model knows places. `marian` is sinusoidal with rates that stop just before the slowest one of the others."""
+Activation = Literal["relu", "swish", "gelu"]
 
 
 @dataclass(frozen=True)
@@ -29,16 +33,42 @@ class Shape:
     anchor: Anchor
     pre_norm: bool
     max_positions: int
-    conventions: Conventions = "turia"
     positions: Positions = "sinusoidal"
+    first_position: int = 0
+    """The place of a sequence's first piece in the table of sinusoids: 2 in models of fairseq."""
+    activation: Activation = "relu"
+    scaled_embedding: bool = True
+    """Whether embeddings are multiplied by sqrt(width)."""
+    logits_bias: bool = False
+    source_opening: bool = True
+    """Whether a source begins with a symbol, the opening one or that of its language."""
 
     @property
     def head_size(self) -> int:
         return self.width // self.heads
 
-    @property
-    def marian(self) -> bool:
-        return self.conventions == "marian"
+
+MARIAN: dict[str, Any] = {
+    "positions": "marian",
+    "activation": "swish",
+    "logits_bias": True,
+    "source_opening": False,
+}
+"""What `conventions = "marian"` means, in recipes and in model folders of earlier releases."""
+
+
+def read_shape(data: dict[str, Any]) -> Shape:
+    """A shape as this release or an earlier one wrote it."""
+    return from_dict(Shape, upgraded(data))
+
+
+def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a shape with values in place of the name of a convention."""
+    values = dict(data)
+    conventions = values.pop("conventions", "turia")
+    if conventions not in ("turia", "marian"):
+        raise ConfigError(f"shape.conventions is {conventions!r}, expected 'turia' or 'marian'")
+    return values | (MARIAN if conventions == "marian" else {})
 
 
 PRESETS: dict[str, tuple[int, int, int, int, int]] = {
@@ -68,6 +98,7 @@ def shape_of(model: ModelSettings, source_vocabulary: int, target_vocabulary: in
     width, feed_forward, heads, encoder_layers, decoder_layers = PRESETS[model.preset]
     width, heads = model.width or width, model.heads or heads
     check_width("model", width, heads, model.positions)
+    own: dict[str, Any] = {"positions": model.positions} if model.conventions == "turia" else MARIAN
     return Shape(
         width=width,
         feed_forward=model.feed_forward or feed_forward,
@@ -81,6 +112,5 @@ def shape_of(model: ModelSettings, source_vocabulary: int, target_vocabulary: in
         anchor=model.anchor,
         pre_norm=model.norm == "pre",
         max_positions=model.max_positions,
-        conventions=model.conventions,
-        positions=model.positions,
+        **own,
     )

@@ -14,28 +14,21 @@ from turia.policy.base import Policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
 from turia.runtime.heads import load_heads
+from turia.runtime.home import added_models, named_model, packaged_models
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 
-PACKAGED = Path(__file__).parents[1] / "models"
-
-
-def packaged_models() -> list[str]:
-    """Names of the models that came with the package."""
-    return sorted(path.parent.name for path in PACKAGED.glob("*/config.json"))
-
 
 def find_model(model: str | Path) -> Path:
-    """The folder of a packaged model by its name, or the folder itself."""
-    packaged = PACKAGED / str(model)
-    if str(model) in packaged_models():
-        return packaged
+    """The folder of an installed model by its name, or the folder itself."""
+    if (named := named_model(str(model))) is not None:
+        return named
     if Path(model).is_dir():
         return Path(model)
-    known = ", ".join(packaged_models()) or "none"
-    raise ModelError(f"no model {str(model)!r}: it is no folder, and the models in this package are: {known}")
+    known = ", ".join([*packaged_models(), *added_models()]) or "none"
+    raise ModelError(f"no model {str(model)!r}: it is no folder, and the installed models are: {known}")
 
 
 class Translator:
@@ -79,7 +72,6 @@ class Translator:
             history=config.history if history is None else history,
             beam=config.beam if beam is None else beam,
         )
-        folder.check_beam(settings.beam)
         runtime = Runtime(folder, threads, providers)
         runtime.warm_up(streams * settings.beam)
         languages = (config.source_language, config.target_language)
@@ -93,13 +85,19 @@ class Translator:
             gamma=config.gamma,
             history=settings.history,
             max_positions=shape.max_positions,
-            source_opening=not shape.marian,
+            source_opening=shape.source_opening,
             normalises=config.normalisation != AS_GIVEN,
             languages=languages,
             fingerprint=folder.sha256()[:SHORT_SUM],
             beam=settings.beam,
             attention=Attention(config.attention_layer, config.attention_head),
             heads=load_heads(folder),
+            source_piece=config.source_piece,
+            target_piece=config.target_piece,
+            closes_prefixes=config.closes_prefixes,
+            recompute=config.recompute,
+            search=config.search,
+            policy=config.policy,
         )
         return cls(folder, loaded)
 
@@ -113,7 +111,7 @@ class Translator:
         history: int | None = None,
         rounding: Rounding | None = None,
         encoding: Encoding = "incremental",
-        recompute: bool = False,
+        recompute: bool | None = None,
         beam: int | None = None,
         max_lag: int | None = None,
         punctuation: bool = False,
@@ -123,19 +121,22 @@ class Translator:
         """A new stream.
 
         `policy` says when words are written, such as "hold-n:n=3" (docs/policies.md); `k` and `rounding` are short for
-        wait-k. Without any of them, the policy is wait-k with k = 4. `max_lag` is for policies that look at drafts.
+        wait-k. Without any of them, the policy is the model's own, or wait-k with k = 4. `max_lag` is for policies that
+        look at drafts.
 
         `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
         which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
         yours, which has a window and a greatest length of its own.
         """
+        if k is None and rounding is None and policy is None:
+            policy = self.model.policy
         timing: dict[str, Any] = {"k": k, "rounding": rounding, "policy": policy, "max_lag": max_lag}
         settings = Settings(
             **{name: value for name, value in timing.items() if value is not None},
             gamma=self.model.gamma if gamma is None else gamma,
             history=self.model.history if history is None else history,
             encoding=encoding,
-            recompute=recompute,
+            recompute=self.model.recompute if recompute is None else recompute,
             beam=self.model.beam if beam is None else beam,
         )
         if segmenter is None:

@@ -84,7 +84,7 @@ def weight_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {
         f"{name}.weight": (rows, shape.width) for name, rows in embeddings(shape).items()
     }
-    if shape.marian:
+    if shape.logits_bias:
         shapes["logits_bias"] = (shape.target_vocabulary,)
     sides = (
         ("encoder_norm", encoder_layers(shape), ENCODER_LAYER),

@@ -73,8 +73,11 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
     if choice.model not in translators:
         raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
+    translator = translators[choice.model]
     try:
-        return translators[choice.model].stream(**{"k": None, **choice.timing()}, punctuation=choice.punctuation)
+        # A model with a policy of its own knows no k. It has what it says until a client asks for something else.
+        timing = choice.timing() if choice.policy or translator.model.policy is None else {}
+        return translator.stream(**{"k": None, **timing}, punctuation=choice.punctuation)
     except ModelError:
         if choice.policy is not None and finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None

@@ -109,7 +109,8 @@ Load = Callable[[Deployed], Translators]
 
 def load_models(deployed: Deployed) -> Translators:
     """The translators of a replica; on a GPU if it has one."""
-    from turia.runtime.translator import Translator, packaged_models
+    from turia.runtime.home import packaged_models
+    from turia.runtime.translator import Translator
 
     names = deployed.models or packaged_models() or ("de-en",)
     providers = GPU if deployed.gpus else CPU

@@ -48,14 +48,22 @@ class Window:
     """[N] words of each sentence."""
 
 
-def lay_out(sentences: Sequence[Sentence], opens: bool, closing: int | None, opening: bool = True) -> Window:
+def lay_out(
+    sentences: Sequence[Sentence],
+    opens: bool,
+    closing: int | None,
+    opening: bool = True,
+    language: int | None = None,
+) -> Window:
     """The window of `sentences`; `opens` if the first one begins its document.
 
     `closing` is BRK_ID or END_ID, or None while the last sentence is still being spoken. Without `opening` the window
-    has no opening symbol: so are the sources of models that came from Marian.
+    has no opening symbol: so are the sources of models that came from Marian. `language`, the piece of a language,
+    stands in place of the opening symbol.
     """
     last = len(sentences) - 1
-    parts: list[npt.NDArray[np.integer]] = [np.array([DOC_ID if opens else CONT_ID])] if opening else []
+    first = (DOC_ID if opens else CONT_ID) if language is None else language
+    parts: list[npt.NDArray[np.integer]] = [np.array([first])] if opening else []
     ends: list[Ints] = []
     position = len(parts)
     for n, sentence in enumerate(sentences):

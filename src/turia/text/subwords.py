@@ -148,9 +148,14 @@ class WordJoiner:
 
 
 def train_subwords(
-    counts: Mapping[str, int], vocabulary: int, threads: int = 1, split_digits: bool = False
+    counts: Mapping[str, int],
+    vocabulary: int,
+    threads: int = 1,
+    split_digits: bool = False,
+    space_first: bool = False,
 ) -> Subwords:
-    """BPE from word counts; the same counts give the same bytes. `split_digits` makes each digit a piece.
+    """BPE from word counts; the same counts give the same bytes. `split_digits` makes each digit a piece, and
+    `space_first` puts white space at the beginning of words.
 
     Pieces never cross words, so counts hold all that BPE looks at, in a fraction of the corpus's memory.
     """
@@ -172,7 +177,7 @@ def train_subwords(
             model_type="bpe",
             vocab_size=vocabulary,
             hard_vocab_limit=False,
-            treat_whitespace_as_suffix=True,
+            treat_whitespace_as_suffix=not space_first,
             remove_extra_whitespaces=False,
             normalization_rule_name="identity",
             character_coverage=_CHARACTER_COVERAGE,

@@ -25,7 +25,7 @@ from turia.corpus.report import corpus_names
 from turia.errors import ConfigError, ModelError
 from turia.model.checkpoint import load_json
 from turia.runtime.card import card_corpora
-from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
+from turia.runtime.folder import AS_GIVEN, CARD_FILE, NEW_CARD_FILE
 from turia.schema import from_dict, to_dict
 from turia.system.files import remove_leftovers, write_file
 from turia.system.locks import alone_in
@@ -85,7 +85,7 @@ class RunFolder:
                 self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
         write_file(known, json.dumps(to_dict(recipe), indent=1))
-        data = {"gamma": gamma, "normalisation": self.normalisation(), "learned_before": before}
+        data = {"gamma": gamma, "normalisation": self.normalisation(recipe), "learned_before": before}
         write_file(self.path / "data.json", json.dumps(data))
         for name, content in models.items():
             write_file(self.path / name, content)
@@ -100,11 +100,11 @@ class RunFolder:
         terms = (_terms(corpus, recipe.source_language) for corpus in learned)
         return {**before, **dict(zip(corpus_names(learned), terms, strict=True))}
 
-    def normalisation(self) -> int:
+    def normalisation(self, recipe: Recipe | None = None) -> int:
         """The rules of the text that the run learns from; runs of releases that did not note it had the first ones."""
         noted = self.path / "data.json"
         if not self.steps() or not noted.exists():
-            return NORMALISATION
+            return AS_GIVEN if recipe is not None and recipe.data.source_text == "written" else NORMALISATION
         return int(load_json(noted).get("normalisation", 1))
 
     def _learned_before(self, recipe: Recipe) -> dict[str, str | None]:

@@ -128,7 +128,7 @@ class TextTranslator:
         pieces = [self._source.encode_word(word) for word in line.words]
         ids = np.array([piece for word in pieces for piece in word], dtype=np.int64)
         sentence = Sentence(ids, np.array([len(word) for word in pieces], dtype=np.int64))
-        return lay_out([sentence], line.opens, closing_symbol(line.closes), opening=not self._shape.marian)
+        return lay_out([sentence], line.opens, closing_symbol(line.closes), opening=self._shape.source_opening)
 
 
 def find_fault(source: Sequence[str], target: Sequence[str]) -> str | None:
