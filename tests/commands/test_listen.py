@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ from turia.speech.recogniser import RATE, Samples
 from turia.speech.redecoding import RedecodingRecogniser
 from turia.speech.sound import file_sound
 from turia.speech.vosk import as_pcm
-from turia.stream.times import SpokenWord
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.stream.trace import parse_trace
 
 ENGLISH = Path(__file__).parents[2] / "examples/speech/english.wav"
@@ -42,6 +42,10 @@ WORDS = ["w1", "w2", "w3", "w4"]
 
 def recogniser() -> RedecodingRecogniser:
     return RedecodingRecogniser(LevelDecoder(), loud)
+
+
+def said(listener: Listener) -> list[str]:
+    return [item.text for item in listener.heard() if isinstance(item, SpokenWord)]
 
 
 def stream() -> Stream:
@@ -78,14 +82,31 @@ def test_raw_sound_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stereo = np.repeat(np.frombuffer(as_pcm(SPOKEN), "<i2"), 2).tobytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stereo)))
     listener = Listener(recogniser(), SoundSource(PIPE, channels=2))
-    assert [word.text for word in listener.words() if isinstance(word, SpokenWord)] == WORDS
+    assert said(listener) == WORDS
 
 
-def test_a_silence_in_the_sound_closes_the_sentence(tmp_path: Path) -> None:
-    path = write_wav(tmp_path / "talk.wav", sound((0, 0.5), (1, 0.7), (2, 0.7), (0, 6.0), (3, 0.8)), RATE)
-    listener = Listener(recogniser(), SoundSource(path, fast=True))
-    heard = [item.text if isinstance(item, SpokenWord) else "..." for item in listener.words()]
-    assert heard == ["w1", "w2", "...", "w3"]
+def shown(items: Iterable[Heard]) -> list[str]:
+    """Words as they are, tails in brackets, a silence as "..."."""
+    texts = []
+    for item in items:
+        match item:
+            case SpokenWord(text):
+                texts.append(text)
+            case UnstableTail(text):
+                texts.append(f"[{text}]")
+            case Silent():
+                texts.append("...")
+    return texts
+
+
+def test_guesses_are_tails_and_a_silence_closes_the_sentence(tmp_path: Path) -> None:
+    spoken = sound((1, 0.7), (2, 0.7), (0, 2.0), (3, 0.8), (0, 0.5))
+    recording = write_wav(tmp_path / "talk.wav", spoken, RATE)
+    source = SoundSource(recording, fast=True)
+    heard = shown(Listener(recogniser(), source).heard())
+    assert heard == ["[w1]", "w1", "[w2]", "w2", "...", "[w3]", "w3"]
+    assert shown(Listener(recogniser(), source, partials=False).heard()) == ["w1", "w2", "...", "w3"]
+    assert "..." not in shown(Listener(recogniser(), source, pause=0.0).heard())
 
 
 def test_a_terminal_is_no_sound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +114,7 @@ def test_a_terminal_is_no_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     with open(leader, "rb", buffering=0), open(follower) as file:
         monkeypatch.setattr(sys, "stdin", file)
         with pytest.raises(InputError, match="standard input is a terminal"):
-            next(Listener(recogniser(), SoundSource(PIPE)).words())
+            next(Listener(recogniser(), SoundSource(PIPE)).heard())
 
 
 class FakeMicrophone:
@@ -146,7 +167,7 @@ def test_a_silent_microphone_is_told_while_it_is_listened_to(
     never.set()
     monkeypatch.setattr(listen, "open_microphone", lambda device: FakeMicrophone(sound((0, 11.0)), never))
     listener = Listener(recogniser(), SoundSource())
-    assert list(listener.words()) == []
+    assert list(listener.heard()) == []
     assert "nothing heard yet; is the microphone on?" in capsys.readouterr().err
     listener.complain()
     assert capsys.readouterr().err == "warning: the sound is silent (peak 0); is the microphone on?\n"

@@ -10,7 +10,7 @@ import pytest
 from turia.errors import ModelError
 from turia.speech.agreement import DecodedWord
 from turia.speech.choice import load_recogniser
-from turia.speech.moonshine import MoonshineDecoder, packaged_model, read_pieces, with_times
+from turia.speech.moonshine import MoonshineDecoder, before_loop, packaged_model, read_pieces, with_times
 from turia.speech.recogniser import RATE, Samples
 from turia.speech.sound import file_sound
 
@@ -33,6 +33,14 @@ def test_a_word_s_share_of_the_time_is_that_of_its_letters() -> None:
         DecodedWord("little", 1.4, pytest.approx(2.8), 1.0),  # type: ignore[arg-type]
     ]
     assert with_times([], (1.0, 2.0)) == []
+
+
+def test_a_loop_is_kept_once_and_people_may_say_no_three_times() -> None:
+    assert before_loop([1, 2, 3, 4, 5, 6] * 2) == 0
+    assert before_loop([9, 8, *[1, 2, 3, 4] * 3]) == 6
+    assert before_loop([9, *[7] * 12]) == 2
+    assert before_loop([1, 2, *[5, 6] * 3]) == 0
+    assert before_loop([]) == 0
 
 
 def test_pieces_have_lengths_of_one_byte_or_two() -> None:

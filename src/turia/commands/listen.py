@@ -25,8 +25,8 @@ from turia.speech.check import SILENT_PEAK, SoundCheck
 from turia.speech.microphone import open_microphone
 from turia.speech.recogniser import RATE, Recognised, Recogniser, Samples
 from turia.speech.sound import file_sound, paced, pcm_sound, until
-from turia.stream.silence import Silence
-from turia.stream.times import Silent, SpokenWord
+from turia.stream.silence import PAUSE, Silence
+from turia.stream.times import Heard, Silent, UnstableTail
 from turia.system.reading import make_blocking, opened
 
 PIPE = Path("-")
@@ -76,45 +76,49 @@ class SoundSource:
 class Listener:
     """Runs a recogniser over a sound, and looks after what users should know of it."""
 
-    def __init__(self, recogniser: Recogniser, source: SoundSource) -> None:
+    def __init__(
+        self, recogniser: Recogniser, source: SoundSource, pause: float = PAUSE, partials: bool = True
+    ) -> None:
+        """`pause` is the silence, in seconds of the sound, that closes a sentence; 0 for none."""
         self.ended = threading.Event()
         """Set from outside to end the sound."""
-        self.source, self._recogniser = source, recogniser
+        self.source, self.pause = source, pause
+        self._recogniser, self._partials = recogniser, partials
         self._check = SoundCheck()
-        self._silence = Silence()
-        """Its clock is the sound, so that a recording has the same pauses however fast it is read."""
+        self._silence = Silence(pause)
+        self._tail = ""
 
-    def words(self) -> Iterator[SpokenWord | Silent]:
-        """What is said, and a silence where the speaker stopped."""
+    def heard(self) -> Iterator[Heard]:
+        """Words, unstable tails if they are wanted, and silences. The clock is that of the sound."""
         with self.source.opened() as sound:
             told = self.source.file is not None
             for samples in until(self.ended, sound):
                 self._check.push(samples)
-                recognised = self._recogniser.push(samples)
-                yield from self._counted(recognised.final)
-                yield from self._silences(recognised)
+                yield from self._items(self._recogniser.push(samples))
+                if self._silence.left(self._check.seconds) == 0:
+                    self._silence.paused()
+                    yield Silent()
                 if not told and self._check.seconds >= PATIENCE:
                     told = True
                     if self._check.peak < SILENT_PEAK:
                         _say("nothing heard yet; is the microphone on? (turia listen --devices lists others)")
-        yield from self._counted(self._recogniser.flush().final)
+        yield from self._items(self._recogniser.flush())
 
-    def _silences(self, recognised: Recognised) -> Iterator[Silent]:
-        now = self._check.seconds
-        self._silence.will_wait()
-        if recognised.final or recognised.partial:
-            self._silence.said(now, partial=bool(recognised.partial))
-        elif self._silence.left(now) == 0.0:
-            self._silence.paused()
-            yield Silent()
+    def _items(self, recognised: Recognised) -> Iterator[Heard]:
+        self._check.words += len(recognised.final)
+        yield from recognised.final
+        tail = " ".join(word.text for word in recognised.partial)
+        if recognised.final or tail:
+            self._silence.will_wait()
+            self._silence.said(self._check.seconds, partial=True)
+        # A final word ends the tail before it, so that one is told again.
+        if self._partials and (tail if recognised.final else tail != self._tail):
+            yield UnstableTail(tail)
+        self._tail = tail
 
     def complain(self) -> None:
         for complaint in self._check.complaints(self._recogniser):
             _say(f"warning: {complaint}")
-
-    def _counted(self, words: tuple[SpokenWord, ...]) -> tuple[SpokenWord, ...]:
-        self._check.words += len(words)
-        return words
 
 
 def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | None, file: TextIO) -> int:
@@ -124,7 +128,9 @@ def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | No
     with ExitStack() as stack:
         stack.callback(listener.complain)
         written = None if trace is None else stack.enter_context(new_trace(trace))
-        return translate(stream, listener.words(), kind, file, written, at_signal=listener.ended.set)
+        return translate(
+            stream, listener.heard(), kind, file, written, at_signal=listener.ended.set, pause=listener.pause
+        )
 
 
 def run_to_server(server: str, model: str, k: int, punctuation: bool, key: str | None, listener: Listener) -> int:
@@ -133,7 +139,7 @@ def run_to_server(server: str, model: str, k: int, punctuation: bool, key: str |
     async def speak() -> int:
         async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0) as speaker:
             _say(f"{speaker.url}/watch/{speaker.session}")
-            return await send(speaker, listener.words(), sys.stdout, at_signal=listener.ended.set)
+            return await send(speaker, listener.heard(), sys.stdout, at_signal=listener.ended.set, pause=listener.pause)
 
     try:
         return asyncio.run(speak())

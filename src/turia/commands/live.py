@@ -105,6 +105,8 @@ def listen(
     punctuation: Annotated[
         bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the recogniser.")
     ] = False,
+    pause: Pause = PAUSE,
+    partials: Partials = True,
     fast: Annotated[
         bool, typer.Option("--fast", help="Read a file as fast as it goes, not as fast as it was spoken.")
     ] = False,
@@ -136,7 +138,7 @@ def listen(
             raise InputError(f"--to-server: the server translates, so {refused[0]} is not for this command to set")
         _check_address("--to-server", to_server)
         language = model.partition("-")[0]
-        listener = Listener(load_recogniser(recogniser, language), source)
+        listener = Listener(load_recogniser(recogniser, language), source, pause, partials)
         key = next(iter(read_keys(key_file)), None)
         signal = run_to_server(to_server, model, k or 4, punctuation, key, listener)
     else:
@@ -144,7 +146,7 @@ def listen(
 
         translator = Translator.load(model)
         stream = translator.stream(policy=policy, k=k, beam=beam, punctuation=punctuation)
-        listener = Listener(load_recogniser(recogniser, translator.model.languages[0]), source)
+        listener = Listener(load_recogniser(recogniser, translator.model.languages[0]), source, pause, partials)
         signal = run(stream, listener, output, trace, sys.stdout)
     if signal:
         raise Stopped(signal)

@@ -29,6 +29,8 @@ BEGIN, END = 1, 2
 """Pieces that begin and end a text."""
 PIECES_A_SECOND, LEAST_PIECES = 6.5, 3
 """A text of more is invented; Moonshine's authors give the first figure."""
+LOOP_TURNS, LOOP_PIECES = 3, 12
+"""A text that says the same so many times on end, in at least so many pieces, is invented."""
 SHORTEST = RATE // 2
 """Samples that the encoder needs to understand anything; less is filled up with silence."""
 SPACE = "▁".encode()
@@ -100,11 +102,25 @@ class MoonshineDecoder:
             if last == END:
                 break
             found.append((last, float(1 / np.exp(row - row[last]).sum())))
+            if kept := before_loop([piece for piece, _ in found]):
+                # What is invented is never certain, however likely each piece was.
+                return [(piece, 0.0) for piece, _ in found[:kept]]
         return found
 
     def _text(self, group: Sequence[tuple[int, float]]) -> str:
         data = b"".join(self._pieces[piece] for piece, _ in group)
         return data.replace(SPACE, b" ").decode("utf-8", errors="replace").strip()
+
+
+def before_loop(pieces: Sequence[int]) -> int:
+    """How many pieces to keep of a text that ends in a loop: up to the end of its first turn. 0 if it does not."""
+    for period in range(1, len(pieces) // LOOP_TURNS + 1):
+        same = 0
+        while same < len(pieces) - period and pieces[-1 - same] == pieces[-1 - same - period]:
+            same += 1
+        if same >= (LOOP_TURNS - 1) * period and same + period >= LOOP_PIECES:
+            return len(pieces) - same
+    return 0
 
 
 def with_times(words: Sequence[tuple[str, float]], speech: tuple[float, float]) -> list[DecodedWord]:
