@@ -19,6 +19,7 @@ from typing import Any, Literal
 from turia import __version__
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError, InputError, ModelError
+from turia.policy.dial import DialPoint, check_dial, default_policy
 from turia.runtime.shape import Precision, Shape, check_width
 from turia.schema import from_dict, to_dict
 from turia.system.files import MOST_JSON, check_plain, read_json
@@ -81,6 +82,10 @@ class ModelConfig:
     """The decoder layer whose cross-attention policies look at; -1 is the last."""
     attention_head: int | None = None
     """Its head; without it, all heads are averaged."""
+    policy: str | None = None
+    """The policy that streams have unless told otherwise; without it, wait-k with k = 4."""
+    dial: tuple[DialPoint, ...] = ()
+    """Points of a policy that were measured, from the soonest to the surest; without them, wait-k's."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():
@@ -95,6 +100,8 @@ class ModelConfig:
         heads = self.shape.heads
         if self.attention_head is not None and not 0 <= self.attention_head < heads:
             raise ConfigError(f"attention_head is {self.attention_head}, but a layer has {heads} heads")
+        default_policy(self.policy)
+        check_dial(self.dial)
         if not 1 <= self.beam <= MOST_HYPOTHESES:
             raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 
