@@ -155,7 +155,7 @@ def policy_costs(
     said = sample(translator.model.languages[0])
     said = (said * (1 + words // len(said)))[:words]
     every = [policy for policy in policies if str(policy) != str(WaitK())]
-    rows = []
+    rows: list[PolicyCost] = []
     total = len(beams) * (1 + len(every))
     for beam in beams:
         base: float | None = None
