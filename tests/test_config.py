@@ -269,8 +269,9 @@ def test_a_recipe_round_trips_through_plain_data(
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_the_recipes_that_come_with_turia_load_and_round_trip(path: Path) -> None:
-    kinds = {"segmenter": SegmenterRecipe, "sweep": SweepRecipe, "compare": SweepRecipe, "policy": PolicyRecipe}
-    kind: type[Any] = kinds.get(path.name.split("-")[0], Recipe)
+    kinds: dict[str, type[Any]] = {"segmenter": SegmenterRecipe, "policy": PolicyRecipe}
+    kinds |= dict.fromkeys(("sweep", "compare", "policies"), SweepRecipe)
+    kind = kinds.get(path.name.split("-")[0], Recipe)
     loaded = load_toml(kind, path)
     assert from_dict(kind, to_dict(loaded)) == loaded
 

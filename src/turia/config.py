@@ -466,6 +466,8 @@ class SweepRecipe:
     """Of wait-k."""
     policies: tuple[str, ...] = ()
     """Further policies, such as "hold-n:n=3"; those of one name are one curve."""
+    target_lag: tuple[str, ...] = ()
+    """Mean lags, such as "5", to which every policy that can be moved is held too."""
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
     blocks: tuple[Positive, ...] = ()
@@ -495,7 +497,12 @@ class SweepRecipe:
     resamples: Natural = 0
     """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
     baseline: str = ""
-    """A curve, by its name in the table; the others are tested against it at each k (paired bootstrap of BLEU)."""
+    """A curve, by its name in the table; the others are tested against it at each k (paired bootstrap of BLEU). Or a
+    policy; the others are tested against it at equal AL, between the two of its points beside them."""
+    conventions: tuple[Literal["simuleval", "streamlaal", "longyaal"], ...] = ()
+    """Further conventions of latency."""
+    timed_words: Natural = 0
+    """Source words that each configuration translates once more, alone, to measure its speed; 0 measures none."""
     batch: Positive = 16
     """Streams that a process translates together."""
 
@@ -503,7 +510,7 @@ class SweepRecipe:
         for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
-        for name in ("k", "windows", "blocks", "history", "encoding", "recompute", "beam"):
+        for name in ("k", "policies", "windows", "blocks", "history", "encoding", "recompute", "beam", "conventions"):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ConfigError(f"{name} is {list(values)}, expected each value once")

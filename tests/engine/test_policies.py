@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from tests.engine.fakes import Chaos, Echo, Fake, fake_model, subwords
 from turia.engine.backend import Logits
 from turia.engine.batcher import run_together
+from turia.engine.model import Attention, parse_attention
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.errors import ModelError
+from turia.errors import ConfigError, ModelError
 from turia.policy.act import Act
 from turia.policy.adaptive import Adaptive
 from turia.policy.alignatt import AlignAtt
@@ -24,11 +26,12 @@ from turia.policy.base import CountingPolicy, Draft, LookingPolicy, Memory, Poli
 from turia.policy.chunk import Chunk
 from turia.policy.edatt import EDAtt
 from turia.policy.holdn import HoldN
+from turia.policy.lag import sentence_lag
 from turia.policy.localagreement import LocalAgreement
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.trace import End, Record, SentenceEnd, Write, record_line
+from turia.stream.trace import End, Note, Record, SentenceEnd, Write, record_line
 
 OLD = Path(__file__).parents[1] / "recorded" / "release-0.1"
 SPEECH = ["ka", "leta", "miso", "no", "punde", "rata", "leso", "minde", "nota", "ka"]
@@ -183,15 +186,16 @@ speeches = st.lists(st.integers(1, 8), min_size=1, max_size=5).flatmap(
     st.sampled_from(ours),
     st.integers(1, 3),
     st.sampled_from(["pbe", "unidirectional", "bidirectional"]),
+    st.booleans(),
     st.data(),
 )
 def test_restored_anywhere_every_policy_goes_on_with_the_same_words(
-    speech: tuple[list[str], list[int]], policy: Policy, beam: int, encoder: str, data: st.DataObject
+    speech: tuple[list[str], list[int]], policy: Policy, beam: int, encoder: str, recompute: bool, data: st.DataObject
 ) -> None:
     words, lengths = speech
 
     def begin() -> Stream:
-        return stream_of(Chaos(), policy, lengths, encoder, beam=beam, max_lag=5)
+        return stream_of(Chaos(), policy, lengths, encoder, beam=beam, max_lag=5, recompute=recompute)
 
     expected = run(begin(), words)
     stop = data.draw(st.integers(0, len(words)))
@@ -239,6 +243,46 @@ def test_whatever_the_policy_nothing_is_taken_back_and_all_is_written(
     assert all(write.read >= sum(lengths[: write.sentence]) + 1 for write in writes)
 
 
+@settings(max_examples=25)
+@given(speeches, st.sampled_from([WaitK(3), HoldN(2), AlignAtt(2), Adaptive(1, 3)]), st.integers(1, 2), st.data())
+def test_a_kept_lag_is_saved_with_the_stream_and_noted_in_the_trace(
+    speech: tuple[list[str], list[int]], policy: Policy, target: int, data: st.DataObject
+) -> None:
+    words, lengths = speech[0] * 4, speech[1] * 4
+
+    def begin() -> Stream:
+        return stream_of(Chaos(), policy, lengths, target_lag=target)
+
+    expected = run(begin(), words)
+    stop = data.draw(st.integers(0, len(words)))
+    stream = begin()
+    before = [record for number, word in enumerate(words[:stop]) for record in stream.push(word, number / 3)]
+    state = json.loads(json.dumps(stream.state()))
+    restored = Stream.restore(fake_model(Chaos()), GivenSegmenter(lengths), state)
+    assert before + run(restored, words[stop:]) == expected
+
+
+def test_the_parameter_moves_between_sentences_until_the_lag_is_kept() -> None:
+    lengths = [10] * 30
+    stream = stream_of(Echo(), WaitK(1), lengths, target_lag="4")
+    assert stream.header()["target_lag"] == "4"
+    records = run(stream, SPEECH * 30)
+    moves = [record.detail for record in records if isinstance(record, Note) and record.kind == "settings"]
+    # The mean of the last minutes stays at 4, so it goes a little beyond and comes back.
+    assert moves[0] == "k 4"
+    lags = [
+        sentence_lag([w.read - 10 * n for w in records if isinstance(w, Write) and w.sentence == n], 10)
+        for n in range(30)
+    ]
+    assert lags[0] == 1
+    assert abs(sum(lags) / 30 - 4) < 0.5
+
+
+def test_a_policy_without_a_parameter_to_move_keeps_no_lag() -> None:
+    with pytest.raises(ConfigError, match=r"policy whole has no parameter .*: wait-k, hold-n"):
+        Settings(policy=Whole(), target_lag="5")
+
+
 class Plain(Chaos):
     """Cannot be looked at, as model folders of release 0.1 cannot."""
 
@@ -266,6 +310,32 @@ def test_a_draft_that_stays_costs_one_call() -> None:
 def test_a_policy_that_looks_at_attention_needs_a_model_that_gives_it() -> None:
     with pytest.raises(ModelError, match="policy alignatt looks at attention, which this model folder does not give"):
         stream_of(Plain(), AlignAtt(2), [3])
+
+
+def test_a_layer_that_the_decoder_does_not_have_is_refused() -> None:
+    model = replace(fake_model(Echo()), layers=3)
+    with pytest.raises(ConfigError, match="policy alignatt: layer is 3, expected 0 to 2"):
+        Stream(model, GivenSegmenter([3]), Settings(policy=AlignAtt(2, layer=3)))
+    Stream(model, GivenSegmenter([3]), Settings(policy=AlignAtt(2, layer=-3)))
+
+
+def test_attention_of_a_layer_and_head() -> None:
+    every = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    assert parse_attention("0").of(every).tolist() == [4, 5, 6, 7]
+    assert parse_attention("1:0").of(every).tolist() == [12, 13, 14, 15]
+    assert Attention().of(every, layer=0).tolist() == [4, 5, 6, 7]
+    with pytest.raises(ConfigError, match="expected LAYER or LAYER:HEAD"):
+        parse_attention("first")
+
+
+def test_a_beam_keeps_a_draft_that_the_model_still_prefers() -> None:
+    """With a beam, too, what stays of a draft is not searched again but for its last pieces."""
+    calls = []
+    for lookahead in (1, 40):
+        backend = Echo()
+        run(stream_of(backend, HoldN(9), [10], beam=3, lookahead=lookahead), SPEECH)
+        calls.append(len(backend.batches))
+    assert calls[0] < calls[1] / 2
 
 
 def test_a_model_whose_masks_count_pieces_of_a_window_has_wait_k_alone() -> None:

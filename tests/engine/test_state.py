@@ -61,10 +61,13 @@ def test_a_long_translation_behind_a_source_of_many_pieces_is_restored() -> None
         "row_limits": [53] * 84,
         "reads": [1] * 84,
         "words": ["ka"] * 84,
+        "lag": {**state["lag"], "delays": [1] * 84},
+        "counts": {**state["counts"], "read": 1},
     }
     assert Stream.restore(model, GivenSegmenter([60]), state).state() == state
     too_long = {"ids": long[:1] * 125, "pieces": [1] * 125}
     state |= {"target": too_long, "row_limits": [53] * 125, "reads": [1] * 125, "words": ["ka"] * 125}
+    state["lag"] = {**state["lag"], "delays": [1] * 125}
     with pytest.raises(InputError, match="what the model has room for"):
         Stream.restore(model, GivenSegmenter([60]), state)
 

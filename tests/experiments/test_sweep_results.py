@@ -245,7 +245,7 @@ def test_curves_are_tested_against_a_baseline(toml: Path) -> None:
 
 def test_a_baseline_that_is_no_curve_is_refused_before_any_work(toml: Path) -> None:
     toml.write_text('resamples = 20\nbaseline = "h = 0"\n' + toml.read_text("utf-8"), encoding="utf-8")
-    with pytest.raises(InputError, match="expected one of the curves: w = 0; w = 2; oracle segments"):
+    with pytest.raises(InputError, match="one of the curves or policies: w = 0; w = 2; oracle segments; wait-k"):
         run(toml)
     assert not (toml.parent / "out/toy-set/tiny").exists()
 

@@ -15,9 +15,13 @@ from tests.runtime.models import random_transformer, torch_logits
 from turia.cli import main
 from turia.config import Recipe, SegmenterModel
 from turia.engine.backend import DecodeRequest, EncodeRequest
-from turia.errors import TuriaError
+from turia.engine.model import Attention
+from turia.errors import ConfigError, TuriaError
+from turia.export.run import export_model, export_run
 from turia.model.checkpoint import save_checkpoint
 from turia.model.transformer import Transformer
+from turia.policy.dial import DialPoint
+from turia.policy.whole import Whole
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.session import Floats, Runtime
 from turia.runtime.shape import shape_of
@@ -186,6 +190,23 @@ def test_a_beam_that_no_stream_can_have_is_refused(run: tuple[Path, list[Transfo
         (model / "config.json").write_text(json.dumps({**config, "beam": beam}), encoding="utf-8")
         with pytest.raises(TuriaError, match=f"beam is {beam}, expected a whole number from 1 to 64"):
             load_folder(model)
+
+
+def test_what_policies_look_at_and_streams_begin_with_is_stored(
+    run: tuple[Path, list[Transformer]], tmp_path: Path
+) -> None:
+    dial = (DialPoint("hold-n:n=1", 2.0, 15.0), DialPoint("hold-n:n=3", 4.0, 18.0))
+    export_run(run[0], tmp_path / "first", attention=Attention(0, 1), policy="hold-n:n=1", dial=dial)
+    # Exported again, what is not given stays.
+    config = export_model(tmp_path / "first", tmp_path / "second", attention=Attention(1))
+    assert (config.attention_layer, config.attention_head) == (1, None)
+    model = Translator.load(tmp_path / "second").model
+    assert model.attention == Attention(1)
+    assert str(model.policy) == "hold-n:n=1"
+    assert model.dial == dial
+    assert Translator.load(tmp_path / "second", policy="whole").model.policy == Whole()
+    with pytest.raises(ConfigError, match="attention_layer is 7, but the decoder has"):
+        export_run(run[0], tmp_path / "third", attention=Attention(7))
 
 
 def test_another_history(run: tuple[Path, list[Transformer]], tmp_path: Path) -> None:

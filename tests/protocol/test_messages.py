@@ -116,7 +116,10 @@ A_POLICY = f"policy is a string, expected a policy: {', '.join(POLICIES)}, each 
     [
         ('{"type":"settings","seq":1,"k":true}', "k is True, expected a whole number from 1 to 100"),
         ('{"type":"settings","seq":1,"k":"secret"}', "k is a string, expected a whole number from 1 to 100"),
-        ('{"type":"settings","seq":1}', "settings without k, model and policy, expected at least one of them"),
+        (
+            '{"type":"settings","seq":1}',
+            "settings without k, model, policy and target_lag, expected at least one of them",
+        ),
         ('{"type":"settings","seq":1,"policy":"secret:n=1"}', A_POLICY),
         ('{"type":"settings","seq":1,"policy":"hold-n:n=-1"}', A_POLICY),
         (

@@ -25,9 +25,12 @@ class FakeTranslator:
         source, _, target = name.rpartition("-")
         self.model = replace(fake_model(backend), name=name, languages=(source, target))
 
-    def stream(self, *, k: int | None, policy: str | None = None, punctuation: bool) -> Stream:
-        chosen: dict[str, Any] = {"k": k} if policy is None else {"policy": policy}
-        return Stream(self.model, PunctuationSegmenter("de", window=0), Settings(**chosen, history=10))
+    def stream(
+        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+    ) -> Stream:
+        chosen: dict[str, Any] = {"policy": policy or self.model.policy} if k is None else {"k": k}
+        settings = Settings(**chosen, history=10, target_lag=target_lag)
+        return Stream(self.model, PunctuationSegmenter("de", window=0), settings)
 
     def restore(self, state: dict[str, Any]) -> Stream:
         return Stream.restore(self.model, PunctuationSegmenter("de", window=0), state)

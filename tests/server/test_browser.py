@@ -664,3 +664,25 @@ def check_accessibility(page: Page, kind: str, theme: str) -> None:
     serious = [fault for fault in result["violations"] if fault["impact"] in ("serious", "critical")]
     assert [(fault["id"], fault["nodes"][0]["html"]) for fault in serious] == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_expert_chooses_a_policy_and_a_lag_behind_the_dial(page: Page, complaints: list[str]) -> None:
+    page.locator("#expert summary").click()
+    page.locator("#policy").fill("hold-m:n=2")
+    page.get_by_role("button", name="Use from the next sentence").click()
+    # Nothing is sent: the server would end the session.
+    assert "One of: wait-k, whole, hold-n" in page.locator("#policy").evaluate("field => field.validationMessage")
+    page.locator("#policy").fill("hold-n:n=1")
+    page.locator("#target-lag").fill("3s")
+    page.get_by_role("button", name="Use from the next sentence").click()
+    expect(page.locator("#k-shown")).to_have_text("lag 3s")
+    type_words(page, "ka le. ")
+    expect(page.locator("#target .word")).to_have_count(2)
+    expect(page.locator("#k-shown")).to_have_text("lag 3s")
+    # The dial takes the policy's place.
+    page.locator("#k").fill("2")
+    expect(page.locator("#k-shown")).to_have_text("2 words")
+    type_words(page, "mi no ")
+    expect(page.locator("#target .word")).to_have_count(3)
+    expect(page.locator("#policy")).to_have_value("")
+    assert complaints == []

@@ -16,9 +16,20 @@ from tests.engine.fakes import WORDS, Echo
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import run_steps
 from turia.engine.tail import Tentative
+from turia.policy.holdn import HoldN
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import EndOfStream, InputMessage, Pause, ProtocolError, SettingsChange, Words
-from turia.server.captions import Captions, Input, SilenceNoticed, StreamChoice, Tail, Word, inputs_of
+from turia.protocol.messages import EndOfStream, InputMessage, NewSession, Pause, ProtocolError, SettingsChange, Words
+from turia.server.captions import (
+    Captions,
+    Input,
+    SilenceNoticed,
+    StreamChoice,
+    Tail,
+    Word,
+    any_stream,
+    chosen_stream,
+    inputs_of,
+)
 from turia.server.progress import Progress
 from turia.stream.trace import RECORDS, parse_trace
 
@@ -73,6 +84,36 @@ def test_a_session_has_the_policy_that_was_chosen() -> None:
     restored = Captions.restore(fake_translators(), captions.state(), captions.progress)
     assert restored.choice == captions.choice
     assert str(restored.stream.settings.policy) == "hold-n:n=1"
+
+
+def test_who_chooses_nothing_has_the_model_s_own_policy() -> None:
+    translators = fake_translators()
+    assert chosen_stream(translators, NewSession()) == StreamChoice("de-en", 4, punctuation=False)
+    assert chosen_stream(translators, NewSession(k=7)).timing()["k"] == 7
+    own = translators["en-de"]
+    own.model = replace(own.model, policy=HoldN(2))
+    assert chosen_stream(translators, NewSession("en-de")).policy == "hold-n:n=2"
+    assert chosen_stream(translators, NewSession("en-de", k=7)).policy is None
+    assert str(any_stream(own).settings.policy) == "hold-n:n=2"
+    # An unknown model is refused where the stream begins.
+    assert chosen_stream(translators, NewSession("xx-yy")).model == "xx-yy"
+
+
+def test_a_session_keeps_the_lag_that_was_chosen_until_a_fixed_k_is() -> None:
+    captions, first = Captions.begin(fake_translators(), replace(CHOICE, target_lag="3s"))
+    assert EVENTS.to_json(first)["target_lag"] == "3s"
+    restored = Captions.restore(fake_translators(), captions.state(), captions.progress)
+    assert restored.choice == captions.choice
+    (changed,) = apply(captions, [SettingsChange(1, target_lag="5")])
+    assert (changed["target_lag"], changed["k"]) == ("5", 2)
+    apply(captions, said("ka.", first=2))
+    assert str(captions.stream.settings.target_lag) == "5"
+    (changed,) = apply(captions, [SettingsChange(3, k=6)])
+    assert "target_lag" not in changed
+    note, changed = apply(captions, [SettingsChange(4, policy="whole", target_lag="5")])
+    assert note["kind"] == "settings-refused"
+    assert "policy whole has no parameter" in note["detail"]
+    assert (changed["k"], "policy" in changed) == (6, False)
 
 
 def test_policy_and_k_take_each_other_s_place() -> None:

@@ -90,4 +90,6 @@ def test_two_directions_change_places(url: str, folders: Sequence[Path]) -> None
 def test_models_say_whether_they_find_sentence_ends(url: str) -> None:
     with urllib.request.urlopen(f"{url}/api/info") as answer:
         models = json.load(answer)["models"]
-    assert models[0] == {"name": "de-en", "source": "de", "target": "en", "segmenter": False}
+    assert models[0].items() >= {"name": "de-en", "source": "de", "target": "en", "segmenter": False}.items()
+    assert models[0]["policy"] == "wait-k:k=4,rounding=floor"
+    assert [step["policy"] for step in models[0]["dial"]] == [f"wait-k:k={k}" for k in range(1, 13)]

@@ -108,7 +108,9 @@ class Server:
 class Unsegmented(FakeTranslator):
     """A model that came without a segmenter."""
 
-    def stream(self, *, k: int | None, policy: str | None = None, punctuation: bool) -> Stream:
+    def stream(
+        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+    ) -> Stream:
         if not punctuation:
             raise ModelError("no segmenter")
         return super().stream(k=k, punctuation=punctuation)

@@ -27,6 +27,13 @@ def bench(
     precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the random weights.")] = "int8",
     k: Annotated[int, typer.Option(min=1, help="Words to wait in each sentence.")] = 4,
     history: Annotated[int, typer.Option(min=0, help="Words of history.")] = 60,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Measure what this policy costs, and no more; repeatable."),
+    ] = None,
+    beam: Annotated[
+        list[int] | None, typer.Option(min=1, help="With --policy: hypotheses of the search; repeatable.")
+    ] = None,
     naive: Annotated[bool, typer.Option(help="Measure the naive reference too, where torch is installed.")] = True,
     own_growth: Annotated[
         bool, typer.Option("--own-growth", help="Grow the long stream with the model itself, not with a tiny one.")
@@ -45,6 +52,11 @@ def bench(
     from turia.runtime.translator import Translator, find_model
     from turia.system.console import Display
 
+    if policy:
+        _bench_policies(model, policy, beam or [1], quick, as_json)
+        return
+    if beam:
+        raise InputError("--beam is for --policy; the other measurements are greedy")
     trains = has("train")
     if model is not None and (needless := typed(context, "preset", "precision")):
         raise InputError(f"{model} is measured as it is; --{needless[0]} is for random weights")
@@ -83,6 +95,25 @@ def bench(
         for table in report.tables():
             Console().print(table)
         print(report.machine)
+
+
+def _bench_policies(model: str | None, policies: list[str], beams: list[int], quick: bool, as_json: bool) -> None:
+    from rich.console import Console
+
+    from turia.experiments.cost import policy_costs
+    from turia.policy.table import parse_policy
+    from turia.runtime.translator import Translator
+    from turia.system.console import Display
+
+    if model is None:
+        raise InputError("--policy needs a MODEL: what a policy costs depends on what a trained model writes")
+    chosen = [parse_policy(one) for one in policies]
+    with Display("bench") as display:
+        found = policy_costs(Translator.load(model), chosen, beams, 60 if quick else 300, display.update)
+    if as_json:
+        print(json.dumps(found.as_json(), allow_nan=False))
+    else:
+        Console().print(found.table())
 
 
 def doctor(

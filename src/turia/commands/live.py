@@ -68,6 +68,10 @@ def translate(
     ] = None,
     pause: Pause = PAUSE,
     partials: Partials = True,
+    target_lag: Annotated[
+        str | None,
+        typer.Option(metavar="WORDS|SECONDSs", help="Keep this mean lag: 5 (words), 3s (seconds). Moves the policy."),
+    ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
 ) -> None:
     """Translate a stream of words. Each translated word is printed as soon as it is decided."""
@@ -77,7 +81,7 @@ def translate(
 
     stream = Translator.load(model, providers=GPU if gpu else CPU).stream(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
-        beam=beam, max_lag=max_lag, punctuation=punctuation,
+        beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation,
     )  # fmt: skip
     if signal := run(stream, file, feed, output, trace, pause, partials):
         raise Stopped(signal)
@@ -229,6 +233,7 @@ def serve(
         Literal["text", "json"], typer.Option(help="Logs for people, or one JSON object a line.")
     ] = "text",
     pause: Pause = PAUSE,
+    policy: Policy = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
@@ -259,7 +264,9 @@ def serve(
     providers = GPU if gpu else CPU
 
     def load(name: str) -> Translator:
-        return Translator.load(name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam)
+        return Translator.load(
+            name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam, policy=policy
+        )
 
     with ThreadPoolExecutor() as pool:
         # ONNX Runtime builds one model a core.
@@ -278,7 +285,7 @@ def serve(
         del loaded
         origins = tuple(origin or ())
         deployed = Deployed(
-            store, names, streams, history=history, beam=beam, most=replicas, gpus=1.0 if gpu else 0.0,
+            store, names, streams, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
             key_file=key_file, operator_key_file=operator_key_file, origins=origins,
             limits=Limits(keep=keep, pause=pause),
         )  # fmt: skip

@@ -108,7 +108,7 @@ def train(
     print(folder)
 
 
-_OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam")
+_OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam", "attention", "policy", "dial")
 
 
 def export(
@@ -131,6 +131,20 @@ def export(
             min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search that streams use by default; 1 is greedy."
         ),
     ] = 1,
+    attention: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LAYER[:HEAD]", help="Cross-attention that policies look at, of the decoder; by default the last."
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Policy of streams by default; wait-k:k=4 without."),
+    ] = None,
+    dial: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="results.json of a sweep: its best policy's points are the page's dial."),
+    ] = None,
     hub: Annotated[
         bool,
         typer.Option(
@@ -149,7 +163,10 @@ def export(
     ] = None,
 ) -> None:
     """Make a model folder from a trained run, or from a model of an earlier release."""
+    from turia.engine.model import parse_attention
+    from turia.experiments.dial import dial_of
     from turia.formats.huggingface import check_licence, copy_model, is_model, make_hub_folder
+    from turia.policy.table import parse_policy
     from turia.runtime.translator import find_model
 
     if marian:
@@ -165,6 +182,10 @@ def export(
         if not hub:
             raise InputError("--license is for the card of a folder for the hub; give --hub too")
         check_licence(licence)
+    looked_at = None if attention is None else parse_attention(attention)
+    if policy is not None:
+        parse_policy(policy)
+    steps = () if dial is None else dial_of(dial)
     if hub and is_model(str(run)):
         if needless := typed(context, *_OF_MODEL_FOLDERS):
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
@@ -176,9 +197,10 @@ def export(
         if is_model(str(run)):
             if needless := typed(context, "precision", "average", "segmenter"):
                 raise InputError(f"{run} is a model, whose weights stay as they are; --{needless[0]} is for a run")
-            export_model(find_model(run), folder, history, beam if typed(context, "beam") else None)
+            new_beam = beam if typed(context, "beam") else None
+            export_model(find_model(run), folder, history, new_beam, attention=looked_at, policy=policy, dial=steps)
         else:
-            export_run(run, folder, precision, average, segmenter, history, beam)
+            export_run(run, folder, precision, average, segmenter, history, beam, looked_at, policy, steps)
         if (folder / NEW_CARD_FILE).exists():
             kept = "keeps what it says" if hub else "stays as it was"
             print(f"{folder / CARD_FILE} {kept}; {NEW_CARD_FILE} has what is new", file=sys.stderr)

@@ -71,7 +71,7 @@ def translate(
                 if gaps.before(item):
                     put(stream.push_pause())
                 times.push(item)
-                put(stream.push(item.text))
+                put(stream.push(item.text, time.monotonic() - began if item.end is None else item.end))
             case UnstableTail(text):
                 put(stream.push_partial(text).records)
             case Silent():

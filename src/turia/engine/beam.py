@@ -44,6 +44,8 @@ class Hypothesis:
     pieces: tuple[int, ...]
     scores: tuple[float, ...]
     """Log-probability of each piece."""
+    margins: tuple[float, ...]
+    """How much less likely each piece was than the likeliest in its place, as log-probability."""
     state: DecoderState
     logits: Logits | None
 
@@ -84,21 +86,19 @@ class BeamSearch:
     most: int
     """Pieces to look ahead; further only until the best hypothesis has a whole word."""
     ending: Ending = Ending()
-    drafts: bool = False
-    """A draft may end though its sentence is still being spoken."""
+    may_end: bool = False
+    """Even if the sentence is still being spoken, as a draft may."""
 
     def best(self, start: Hypothesis) -> Steps[Hypothesis]:
         """The best hypothesis, of whole words: at least one, or a closing symbol."""
         best = yield from (self._best_as_generate(start) if self.ending.as_generate else self._best(start))
-        # A plan consists of whole words, and perhaps the end.
-        whole = len(best.pieces) if best.ended else len(best.pieces) - len(self._word_begun(best.pieces))
-        return replace(best, pieces=best.pieces[:whole], scores=best.scores[:whole])
+        return self._whole_words(best)
 
     def _best(self, start: Hypothesis) -> Steps[Hypothesis]:
         alive, ended, ends, most = [start], None, 0, self.most
         width = self.width
         while True:
-            grown = sorted((h for parent in alive for h in self._grow(parent, width)), key=lambda h: -h.score)[:width]
+            grown = self._grown(alive)
             alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
             new = [hypothesis for hypothesis in grown if hypothesis.ended]
             ended = max([*new, *([ended] if ended else [])], key=lambda h: h.per_piece, default=None)
@@ -142,18 +142,44 @@ class BeamSearch:
         results = yield [
             DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
         ]
-        return [Hypothesis(h.pieces, h.scores, *result) for h, result in zip(alive, results, strict=True)]
+        return [replace(h, state=state, logits=logits) for h, (state, logits) in zip(alive, results, strict=True)]
+
+    def draft(self, start: Hypothesis, words: int) -> Steps[Hypothesis]:
+        """The first hypothesis that is the best one when it has so many words, or an end: whole words, perhaps none."""
+        alive = [start]
+        while True:
+            best, *_ = grown = self._grown(alive)
+            if best.ended or self._words(best) >= words or len(best.pieces) >= self.most:
+                return self._whole_words(best)
+            alive = yield from self._decode([hypothesis for hypothesis in grown if not hypothesis.ended])
+
+    def _grown(self, alive: list[Hypothesis]) -> list[Hypothesis]:
+        """The best of all continuations by one piece, best first."""
+        every = (hypothesis for parent in alive for hypothesis in self._grow(parent, self.width))
+        return sorted(every, key=lambda hypothesis: -hypothesis.score)[: self.width]
+
+    def _whole_words(self, best: Hypothesis) -> Hypothesis:
+        """Without the word that is only begun: plans and drafts consist of whole words, and perhaps the end."""
+        pieces = len(best.pieces) - (0 if best.ended else len(self._word_begun(best.pieces)))
+        kept = slice(pieces)
+        return replace(best, pieces=best.pieces[kept], scores=best.scores[kept], margins=best.margins[kept])
 
     def _grow(self, parent: Hypothesis, width: int) -> list[Hypothesis]:
         """The `width` best continuations by one piece."""
         assert parent.logits is not None
-        forbidden = self.rules.forbidden(self._word_begun(parent.pieces), self.drafts)
+        forbidden = self.rules.forbidden(self._word_begun(parent.pieces), self.may_end)
         scores = log_probabilities(parent.logits, forbidden)
         # Only the best few are put in order: to sort a vocabulary takes longer than to score it.
         top = np.sort(np.argpartition(-scores, min(width, len(scores) - 1))[:width])
         top = top[np.argsort(-scores[top], kind="stable")]
         return [
-            Hypothesis((*parent.pieces, int(piece)), (*parent.scores, float(scores[piece])), parent.state, None)
+            Hypothesis(
+                (*parent.pieces, int(piece)),
+                (*parent.scores, float(scores[piece])),
+                (*parent.margins, float(scores[top[0]] - scores[piece])),
+                parent.state,
+                None,
+            )
             for piece in top
             if scores[piece] > -np.inf
         ]
@@ -163,3 +189,6 @@ class BeamSearch:
 
     def _has_word(self, hypothesis: Hypothesis) -> bool:
         return hypothesis.ended or bool(self.rules.word_ends(hypothesis.pieces))
+
+    def _words(self, hypothesis: Hypothesis) -> int:
+        return len(self.rules.word_ends(hypothesis.pieces))

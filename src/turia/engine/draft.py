@@ -33,6 +33,8 @@ class Drafting:
 
     guess: list[int] = field(default_factory=list)
     """Pieces of the newest draft that are not committed."""
+    margins: list[float] = field(default_factory=list)
+    """How much less likely each of them was than the likeliest piece there, as log-probability; 0 without a beam."""
     guesses: list[list[int]] = field(default_factory=list)
     """For each commit, the guess that was fed in the call before it."""
     encodings: list[int] = field(default_factory=list)
@@ -41,18 +43,21 @@ class Drafting:
     def committed(self, fed: Sequence[int], pieces: int) -> None:
         """So many pieces of the guess are committed; `fed` were fed as the guess of the draft."""
         self.guesses.append(list(fed))
-        del self.guess[:pieces]
+        del self.guess[:pieces], self.margins[:pieces]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "guess": list(self.guess),
+            "margins": list(self.margins),
             "guesses": [list(g) for g in self.guesses],
             "encodings": list(self.encodings),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Drafting:
-        return cls(list(data["guess"]), [list(guess) for guess in data["guesses"]], list(data["encodings"]))
+        guess = list(data["guess"])
+        margins = list(data.get("margins", [0.0] * len(guess)))
+        return cls(guess, margins, [list(fed) for fed in data["guesses"]], list(data["encodings"]))
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,23 @@ class _Row(NamedTuple):
     """[L, H, S]"""
 
 
+@dataclass(frozen=True)
+class _Verified:
+    """What is kept of the draft before, with what the model says of it now."""
+
+    pieces: list[int]
+    scores: list[float]
+    margins: list[float]
+    words: _WordCount
+    rows: list[_Row]
+    """Of `pieces`, and of the one after them."""
+    last: DecoderState
+    """Of all that was written and of `pieces`."""
+    written: DecoderState
+    """Of all that was written."""
+    fed: tuple[int, ...]
+
+
 def make_draft(writer: Writer, policy: LookingPolicy, most: int) -> Steps[Drafted]:
     """Up to `most` words that could follow what is written, from all that has been read. Commits nothing."""
     memory = yield from writer.read_all()
@@ -92,57 +114,94 @@ class _Drafter:
 
     def greedy(self) -> Steps[Drafted]:
         """The likeliest piece, one after the other (Eq. 1); those that were drafted before, all at once."""
-        writer, now = self.writer, self.memory.length
-        guess = writer.drafting.guess if writer.model.backend.can_look else []
-        state, ids, limits = writer.unfed(self.memory, writer.target.ids)
-        looked = yield from self._look(state, [*ids, *guess], [*limits, *[now] * len(guess)], 1 + len(guess))
-        rows, last = looked
-        written = last.truncated(last.length - len(guess))
-        fed, agreed = tuple(guess), 0
-        words = _WordCount(writer)
-        pieces: list[int] = []
-        scores: list[float] = []
-        attention: list[Floats | None] = []
-        while True:
-            row = rows[len(pieces)]
-            chances = log_probabilities(row.logits, writer.forbidden(words.begun, may_end=True))
+        verified = yield from self._verify()
+        words, pieces, scores = verified.words, verified.pieces, verified.scores
+        rows, last = verified.rows, verified.last
+        ended = False
+        while not self._is_full(words, pieces):
+            chances = self._chances(rows[len(pieces)], words)
             piece = int(chances.argmax())
-            if piece in CLOSING_IDS:
+            if ended := piece in CLOSING_IDS:
                 break
             pieces.append(piece)
             scores.append(float(chances[piece]))
-            attention.append(row.attention)
             words.add(piece)
-            if words.complete >= self.most or len(pieces) >= self._most_pieces():
-                break
-            if agreed < len(guess) and guess[agreed] == piece:
-                agreed += 1
-            else:
-                if agreed < len(guess):
-                    last, rows, guess = last.truncated(written.length + agreed), rows[: len(pieces)], []
-                agreed = len(guess)
-                new, last = yield from self._look(last, [piece], [now], 1)
+            if not self._is_full(words, pieces):
+                new, last = yield from self._look(last, [piece], [self.memory.length], 1)
                 rows = [*rows, *new]
-        writer.drafting.guess = pieces
-        ended = piece in CLOSING_IDS
-        return Drafted(self._draft(pieces, scores, attention, ended), written, fed)
+        return self._drafted(verified, pieces, scores, [0.0] * len(pieces), rows, ended)
 
     def beam(self) -> Steps[Drafted]:
-        """The best hypothesis of a beam; for a policy that looks at attention, its rows are looked at in one call."""
-        writer, now = self.writer, self.memory.length
-        state, ids, limits = writer.unfed(self.memory, writer.target.ids)
-        rows, written = yield from self._look(state, list(ids), list(limits), 1)
-        ending = writer.beam_rules(may_end=True)
-        search = BeamSearch(writer, writer.settings.beam, self.memory, now, self._most_pieces(), ending, drafts=True)
-        best = yield from search.best(Hypothesis((), (), written, rows[-1].logits))
+        """The best hypothesis of a beam that begins after what it keeps of the draft before (decision 031)."""
+        verified = yield from self._verify(again=self.writer.settings.lookahead)
+        rows, now, kept = verified.rows, self.memory.length, len(verified.pieces)
+        start = Hypothesis(
+            tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, rows[kept].logits
+        )
+        width, most = self.writer.settings.beam, self._most_pieces()
+        search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True)
+        best = yield from search.draft(start, self.most)
         pieces = [piece for piece in best.pieces if piece not in CLOSING_IDS]
-        if self.policy.attention and len(pieces) > 1:
-            further, _ = yield from self._look(written, pieces[:-1], [now] * (len(pieces) - 1), len(pieces) - 1)
-            rows = [*rows, *further]
-        attention = [row.attention for row in rows] if self.policy.attention else [None] * len(pieces)
-        scores = list(best.scores[: len(pieces)])
-        draft = self._draft(pieces, scores, attention[: len(pieces)], best.ended, whole=True)
-        return Drafted(draft, written, ())
+        if self.policy.attention and len(pieces) > kept + 1:
+            # Only now is it known which rows are to be looked at: one call for all of them.
+            new = pieces[kept:-1]
+            looked, _ = yield from self._look(verified.last, new, [now] * len(new), len(new))
+            rows = [*rows, *looked]
+        scores, margins = list(best.scores[: len(pieces)]), list(best.margins[: len(pieces)])
+        return self._drafted(verified, pieces, scores, margins, rows, best.ended, whole=True)
+
+    def _verify(self, again: int = 0) -> Steps[_Verified]:
+        """Feeds the draft before in one call, and keeps its pieces as far as the model still prefers them as much as it
+        did: the greedy search's while they are the likeliest, the beam's while they are as close to the likeliest. All
+        but the last `again` pieces of what is left are kept.
+        """
+        writer, now = self.writer, self.memory.length
+        before = writer.drafting
+        guess = before.guess if writer.model.backend.can_look else []
+        state, ids, limits = writer.unfed(self.memory, writer.target.ids)
+        rows, last = yield from self._look(state, [*ids, *guess], [*limits, *[now] * len(guess)], 1 + len(guess))
+        words = _WordCount(writer)
+        pieces: list[int] = []
+        scores: list[float] = []
+        for piece, margin, row in zip(guess, before.margins, rows, strict=False):
+            chances = self._chances(row, words)
+            likeliest = int(chances.argmax())
+            still = piece == likeliest or (margin > 0 and chances[likeliest] - chances[piece] <= margin)
+            if not still or self._is_full(words, pieces):
+                break
+            pieces.append(piece)
+            scores.append(float(chances[piece]))
+            words.add(piece)
+        if again:
+            del pieces[max(0, len(guess) - again) :], scores[max(0, len(guess) - again) :]
+            words = _WordCount(writer)
+            for piece in pieces:
+                words.add(piece)
+        written = last.truncated(last.length - len(guess))
+        last = last.truncated(written.length + len(pieces))
+        margins = before.margins[: len(pieces)]
+        return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
+
+    def _chances(self, row: _Row, words: _WordCount) -> npt.NDArray[np.float64]:
+        return log_probabilities(row.logits, self.writer.forbidden(words.begun, may_end=True))
+
+    def _is_full(self, words: _WordCount, pieces: list[int]) -> bool:
+        return words.complete >= self.most or len(pieces) >= self._most_pieces()
+
+    def _drafted(
+        self,
+        verified: _Verified,
+        pieces: list[int],
+        scores: list[float],
+        margins: list[float],
+        rows: list[_Row],
+        ended: bool,
+        whole: bool = False,
+    ) -> Drafted:
+        """`whole` as in `_draft`."""
+        self.writer.drafting.guess, self.writer.drafting.margins = list(pieces), margins
+        attention = [row.attention for row in rows[: len(pieces)]] if self.policy.attention else [None] * len(pieces)
+        return Drafted(self._draft(pieces, scores, attention, ended, whole), verified.written, verified.fed)
 
     def _look(
         self, state: DecoderState | None, ids: list[int], limits: list[int], rows: int
@@ -201,11 +260,8 @@ class _Drafter:
         if not self.policy.attention:
             return None
         assert all(row is not None for row in rows)
-        chosen = self.writer.model.attention
-        layer = chosen.layer if self.policy.layer is None else self.policy.layer
-        mean = np.mean([row for row in rows if row is not None], axis=0)[layer]
-        columns = mean.mean(axis=0) if chosen.head is None else mean[chosen.head]
-        return self.writer.by_source_word(columns)
+        mean = np.mean([row for row in rows if row is not None], axis=0)
+        return self.writer.by_source_word(self.writer.model.attention.of(mean, self.policy.layer))
 
 
 class _WordCount:

@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from turia.config import Anchor, Encoder, Search
 from turia.engine.backend import Backend
-from turia.policy.base import Head
+from turia.errors import ConfigError
+from turia.policy.base import Head, Policy
+from turia.policy.dial import USUAL_DIAL, USUAL_POLICY, DialPoint
 from turia.text.choice import Forbidden, forbidden_pieces
 from turia.text.subwords import Subwords
 
@@ -22,6 +27,21 @@ class Attention:
     """Of the decoder; -1 is the last."""
     head: int | None = None
     """None averages over all heads."""
+
+    def of(self, every: npt.NDArray[np.float32], layer: int | None = None) -> npt.NDArray[np.float32]:
+        """[S] of the attention [L, H, S] of all layers and heads; of another `layer`, if given."""
+        chosen = every[self.layer if layer is None else layer]
+        mean: npt.NDArray[np.float32] = chosen.mean(axis=0) if self.head is None else chosen[self.head]
+        return mean
+
+
+def parse_attention(text: str) -> Attention:
+    """The attention that `LAYER` or `LAYER:HEAD` means."""
+    layer, colon, head = text.strip().partition(":")
+    try:
+        return Attention(int(layer), int(head) if colon else None)
+    except ValueError:
+        raise ConfigError(f"attention is {text!r}, expected LAYER or LAYER:HEAD, such as 1 or 1:3") from None
 
 
 @dataclass(frozen=True)
@@ -57,11 +77,15 @@ class Model:
     """Hypotheses of the search that streams have unless told otherwise."""
     search: Search = "turia"
     """How a beam ends."""
-    policy: str | None = None
-    """The policy that streams have unless told otherwise; None is wait-k."""
     attention: Attention = Attention()
     heads: Mapping[str, Head] = field(default_factory=dict)
     """What learned policies look through, by name."""
+    layers: int | None = None
+    """Of the decoder; None where it is no Transformer."""
+    policy: Policy = USUAL_POLICY
+    """What streams have unless told otherwise."""
+    dial: tuple[DialPoint, ...] = USUAL_DIAL
+    """From the soonest to the surest."""
 
     @cached_property
     def forbidden(self) -> Forbidden:
@@ -73,3 +97,11 @@ class Model:
         """Tells vocabularies apart: the numbers of one mean nothing in another."""
         both = self.source_subwords.model + self.target_subwords.model
         return hashlib.sha256(both).hexdigest()[:16]
+
+
+def without_attention(model: str, policy: str) -> str:
+    """Why a policy that looks at attention cannot run, and what to do."""
+    return (
+        f"{model}: policy {policy} looks at attention, which this model folder does not give; "
+        f"write one that does with `turia export {model} NEW-FOLDER`"
+    )

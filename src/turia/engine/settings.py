@@ -9,7 +9,8 @@ from typing import Any, Literal
 from turia.config import MOST_HYPOTHESES
 from turia.errors import ConfigError
 from turia.policy.base import Policy
-from turia.policy.table import parse_policy
+from turia.policy.lag import TargetLag, parse_target_lag
+from turia.policy.table import POLICIES, parse_policy
 from turia.policy.waitk import MOST_WORDS, Rounding, WaitK
 
 Encoding = Literal["incremental", "full"]
@@ -19,6 +20,7 @@ no further may a beam look ahead."""
 LEAST_POSITIONS = 2 * (LONGEST_WORD + 2)
 """Of a model: half of them may be history."""
 _UNSET: Any = object()
+_MOVABLE = [name for name, policy in POLICIES.items() if policy.movable]
 
 
 @dataclass(frozen=True, init=False)
@@ -43,6 +45,8 @@ class Settings:
     max_lag: int
     """Source words by which a policy that looks at drafts may fall behind; then the engine commits a word of its own
     accord."""
+    target_lag: TargetLag | None
+    """The mean lag that is kept by moving the policy's parameter between sentences; None leaves it as it is."""
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Settings:
         lookahead: int = 3,
         max_lag: int = 30,
         policy: Policy | str = _UNSET,
+        target_lag: TargetLag | str | float | None = None,
     ) -> None:
         """`k` and `rounding` are short for a wait-k policy."""
         if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.1 <= gamma <= 10:
@@ -64,7 +69,7 @@ class Settings:
             raise ConfigError(f"encoding is {encoding!r}, expected 'incremental' or 'full'")
         if not isinstance(recompute, bool):
             raise ConfigError(f"recompute is {recompute!r}, expected True or False")
-        values = {
+        values: dict[str, Any] = {
             "policy": _policy(policy, k, rounding),
             "gamma": gamma,
             "history": _whole("history", history, 0, MOST_WORDS),
@@ -74,6 +79,12 @@ class Settings:
             "lookahead": _whole("lookahead", lookahead, 1, LONGEST_WORD),
             "max_lag": _whole("max_lag", max_lag, 1, MOST_WORDS),
         }
+        values["target_lag"] = None if target_lag is None else parse_target_lag(target_lag)
+        if target_lag is not None and not values["policy"].movable:
+            raise ConfigError(
+                f"target_lag is {values['target_lag']}, but policy {values['policy'].name} has no parameter that "
+                f"could be moved to keep it; policies that have one: {', '.join(_MOVABLE)}"
+            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -95,7 +106,8 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, from which `from_json` makes them again."""
-        return asdict(self) | {"policy": str(self.policy)}
+        target = None if self.target_lag is None else str(self.target_lag)
+        return asdict(self) | {"policy": str(self.policy), "target_lag": target}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Settings:

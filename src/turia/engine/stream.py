@@ -21,12 +21,12 @@ import numpy as np
 
 from turia.engine.backend import Steps, run_steps
 from turia.engine.draft import Drafted, Drafting, make_draft
-from turia.engine.model import Model
+from turia.engine.model import Model, without_attention
 from turia.engine.settings import Settings
 from turia.engine.tail import Ghost, OwedWord, Partial, partial_steps
 from turia.engine.window import History, PartialSentence, are_reads
 from turia.engine.writer import REPLACEMENT, Writer
-from turia.errors import InputError, ModelError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.policy.base import (
     CountingPolicy,
     Draft,
@@ -38,6 +38,7 @@ from turia.policy.base import (
     check_heads,
 )
 from turia.policy.guards import degenerate, length_limit, loops
+from turia.policy.lag import LagController
 from turia.policy.waitk import WaitK, words_needed
 from turia.policy.whole import Whole
 from turia.segmenter.online import Reason, ReleasedWord, Segmenter, is_words
@@ -83,12 +84,20 @@ class Stream:
         """Words of this sentence that a recogniser's tail let out ahead of their time, oldest first."""
         self.ghosts: list[Ghost] = []
         """Of the newest tail; forgotten with the next input."""
+        self._closed_words = 0
+        """Source words of finished sentences."""
+        self._delays: list[int] = []
+        """Source words of the sentence, and after it, that had been read when each of its target words was written."""
+        self._lag = LagController()
 
     # --- for callers ----------------------------------------------------------------------------------------------
 
-    def push(self, word: str) -> list[Record]:
-        """The next source word in; what it lets the translator say out. White space inside parts words."""
-        return run_steps(self.push_steps(word), self.model.backend)
+    def push(self, word: str, seconds: float | None = None) -> list[Record]:
+        """The next source word in; what it lets the translator say out. White space inside parts words.
+
+        `seconds` is when it was spoken, by any clock; only a target lag in seconds needs it.
+        """
+        return run_steps(self.push_steps(word, seconds), self.model.backend)
 
     def push_partial(self, text: str) -> Partial:
         """What the recogniser hears after the words that were pushed, and may still revise: its whole unstable tail.
@@ -127,6 +136,7 @@ class Stream:
             "history": settings.history,
             **({"rounding": policy.rounding} if isinstance(policy, WaitK) else {}),
             **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy | LearnedPolicy) else {}),
+            **({"target_lag": str(settings.target_lag)} if settings.target_lag else {}),
             "encoding": settings.encoding,
             "recompute": settings.recompute,
             **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
@@ -137,11 +147,13 @@ class Stream:
 
     # --- the work, as model steps ---------------------------------------------------------------------------------
 
-    def push_steps(self, word: str) -> Steps[list[Record]]:
+    def push_steps(self, word: str, seconds: float | None = None) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        if self.ghosts and self.ghosts[0].word == word:
+        # Ghosts do not know the times of their words, on which a lag in seconds depends.
+        target = self._chosen().target_lag
+        if self.ghosts and self.ghosts[0].word == word and (target is None or target.unit == "words"):
             return self._become(self.ghosts[0])
-        return self._work(self._push(word), word)
+        return self._work(self._push(word, seconds), word)
 
     def partial_steps(self, text: str) -> Steps[Partial]:
         """`push_partial` for a driver of many streams."""
@@ -184,8 +196,10 @@ class Stream:
                 "the stream broke off in the middle of its work; begin a new one, or restore a state of it"
             )
 
-    def _push(self, word: str) -> Steps[list[Record]]:
+    def _push(self, word: str, seconds: float | None) -> Steps[list[Record]]:
         records: list[Record] = []
+        if seconds is not None and self._chosen().target_lag is not None:
+            self._lag.heard(self.read + len(word.split()), seconds)
         for part in word.split():
             self.read += 1
             # A longer one would be looked at, and kept in the state, for as long as the segmenter has use for it.
@@ -304,7 +318,7 @@ class Stream:
         if kept:
             self._writer.commit(insisted, kept)
         if insisted is not drafted:
-            self._writer.drafting.guess = []
+            self._writer.drafting.guess, self._writer.drafting.margins = [], []
             policy.overrule(self._words, self._policy_memory)
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
@@ -325,6 +339,8 @@ class Stream:
 
     def _record_word(self, word: str, reason: str, records: list[Record]) -> None:
         self._words.append(word)
+        # As the final words alone give it, whatever a tail let out before: what is written depends on the lag.
+        self._delays.append(self.read - self._closed_words)
         if self._owed:
             # It is in the records already.
             del self._owed[0]
@@ -382,8 +398,20 @@ class Stream:
         else:
             self._history.skip()
         self.sentence += 1
-        self._words, self._muted, self._policy_memory = [], False, {}
+        self._closed_words += writer.source.words
+        self._keep_lag(writer.source.words)
+        self._words, self._delays, self._muted, self._policy_memory = [], [], False, {}
         self._writer = self._new_writer()
+
+    def _keep_lag(self, source_words: int) -> None:
+        """With a target lag: chooses the policy of the next sentence."""
+        chosen = self._chosen()
+        if chosen.target_lag is None:
+            return
+        self._lag.sentence(source_words, self._delays)
+        policy = self._lag.next_policy(chosen.policy, chosen.target_lag)
+        if policy != chosen.policy:
+            self._pending_settings = chosen.changed(policy=policy)
 
     def _new_writer(self) -> Writer:
         # Half of the positions are for the sentence itself: more than any sentence that a segmenter lets through.
@@ -496,6 +524,7 @@ class Stream:
             "policy_memory": deepcopy(self._policy_memory),
             "owed": [[word.text, list(word.pieces)] for word in self._owed],
             "drafting": writer.drafting.to_json(),
+            "lag": {"closed": self._closed_words, "delays": list(self._delays), **self._lag.to_json()},
             "segmenter": self.segmenter.state(),
         }
 
@@ -544,6 +573,13 @@ class Stream:
             stream._policy_memory = deepcopy(state["policy_memory"])
             stream._owed = [OwedWord.from_json(word) for word in state["owed"]]
             writer.drafting = Drafting.from_json(state["drafting"])
+        # Streams that were saved before there was a target have none.
+        if (lag := state.get("lag")) is not None:
+            stream._closed_words, stream._delays = lag["closed"], list(lag["delays"])
+            stream._lag = LagController.from_json(lag)
+        else:
+            stream._closed_words = max(0, stream.read - source.words)
+            stream._delays = [stream.read - stream._closed_words] * len(stream._words)
         return stream
 
     def _check_restored(self) -> None:
@@ -568,6 +604,12 @@ class Stream:
             ),
             "the words of the pieces": is_words(self._words) and len(self._words) == writer.target.words,
             "counts": all(type(getattr(self, name)) is int and getattr(self, name) >= 0 for name in _COUNTS),
+            "how far each word lagged": (
+                type(self._closed_words) is int
+                and 0 <= self._closed_words <= self.read
+                and len(self._delays) == len(self._words)
+                and all(type(delay) is int and 0 < delay <= self.read for delay in self._delays)
+            ),
             "true or false": isinstance(self.ended, bool) and isinstance(self._muted, bool),
         }
         if not all(good.values()):
@@ -591,17 +633,22 @@ def _fitting(model: Model, settings: Settings) -> Settings:
             f"{model.name}: policy {settings.policy.name} needs masks that are anchored at the sentence; "
             "this model's count k in pieces of the window: use wait-k"
         )
-    if isinstance(settings.policy, LookingPolicy) and settings.policy.attention and not model.backend.can_look:
-        raise ModelError(
-            f"{model.name}: policy {settings.policy.name} looks at attention, which this model folder does not give; "
-            "export the model again with this release"
-        )
-    if isinstance(settings.policy, LearnedPolicy):
-        check_heads(settings.policy, model.heads, model.name)
+    policy = settings.policy
+    if isinstance(policy, LearnedPolicy):
+        check_heads(policy, model.heads, model.name)
         if not model.backend.gives_states:
             raise ModelError(
-                f"{model.name}: policy {settings.policy.name} looks at states, which this model folder does not give; "
+                f"{model.name}: policy {policy.name} looks at states, which this model folder does not give; "
                 "export the model again with this release"
+            )
+    if isinstance(policy, LookingPolicy) and policy.attention:
+        if not model.backend.can_look:
+            raise ModelError(without_attention(model.name, policy.name))
+        layers = model.layers
+        if layers is not None and policy.layer is not None and not -layers <= policy.layer < layers:
+            raise ConfigError(
+                f"policy {policy.name}: layer is {policy.layer}, expected 0 to {layers - 1} "
+                f"(or -1 for the last): the decoder of {model.name} has {layers} layers"
             )
     return settings
 

@@ -10,6 +10,7 @@ length of the history with its symbols.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -145,6 +146,8 @@ class Writer:
         pieces = [piece for guess in (drafting.guess, *drafting.guesses) for piece in guess]
         return (
             len(drafting.guesses) == (len(self._fed_together()) if looks else 0)
+            and len(drafting.margins) == len(drafting.guess)
+            and all(type(margin) is float and 0 <= margin < math.inf for margin in drafting.margins)
             and all(type(piece) is int and 0 <= piece < len(subwords) for piece in pieces)
             and not any(subwords.is_control[piece] for piece in pieces)
             and all(type(stop) is int and stop > self._past_positions + self._open_end for stop in drafting.encodings)
@@ -195,10 +198,11 @@ class Writer:
         return self._decoded, np.array(written[start:], dtype=np.int64), self._row_limits(written, start + 1, now)
 
     def by_source_word(self, columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """[S] of all source positions -> [words] sums over the pieces of each word of the sentence that was read."""
+        """[..., S] of all source positions -> [..., words]: sums over the pieces of each word of the sentence."""
         ends = self._past_positions + np.cumsum(self.source.pieces)
-        before = np.concatenate([[0.0], np.cumsum(columns, dtype=np.float64)])
-        sums: npt.NDArray[np.float32] = np.diff(before[np.r_[self._past_positions, ends]]).astype(np.float32)
+        before = np.zeros((*columns.shape[:-1], columns.shape[-1] + 1))
+        np.cumsum(columns, axis=-1, dtype=np.float64, out=before[..., 1:])
+        sums: npt.NDArray[np.float32] = np.diff(before[..., np.r_[self._past_positions, ends]]).astype(np.float32)
         return sums
 
     def _encode_window(self, window: Window) -> Steps[EncoderState]:
@@ -374,7 +378,7 @@ class Writer:
             memory: EncoderState = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
             search = BeamSearch(self, self.settings.beam, memory, now, most, self.beam_rules(complete))
-            best = yield from search.best(Hypothesis((), (), state, logits))
+            best = yield from search.best(Hypothesis((), (), (), state, logits))
             self.plan = list(best.pieces)
         # A plan has whole words, also where the end of the last one does not show.
         length = next(iter(self.word_ends(self.plan)), len(self.plan))

@@ -37,6 +37,7 @@ USUAL = {
     "beam": 1,
     "lookahead": 3,
     "max_lag": 30,
+    "target_lag": "none",
 }
 """Settings of a trace that are in the signature where they are not these."""
 

@@ -6,6 +6,7 @@ The results folder:
     TEST/000.source, TEST/000.reference                            the streams of a test set, a sentence a line
     TEST/MODEL/CONFIGURATION/000.jsonl                             the trace of each stream
     TEST/MODEL/CONFIGURATION/configuration.json                    what was run: model, streams, settings
+    TEST/MODEL/CONFIGURATION/cost.json                             model calls for each word, and words a second
 
 A configuration's folder appears when all of it is done. One that says the same as what would be run is kept, so an
 interrupted sweep goes on and a finished one is only scored again. Streams see the source as it is written: making it
@@ -22,7 +23,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,15 @@ from turia import __version__
 from turia.config import SweepRecipe, SweepTest, file_name
 from turia.engine.backend import Backend, Steps
 from turia.engine.batcher import run_together
+from turia.engine.model import without_attention
 from turia.engine.settings import Encoding, Settings
 from turia.engine.stream import Stream
 from turia.engine.writer import SEARCH_VERSION
-from turia.errors import FormatError, InputError
+from turia.errors import FormatError, InputError, ModelError
 from turia.evaluation.inputs import read_lines
+from turia.experiments.cost import Cost, Meter, time_alone
 from turia.formats.documents import read
-from turia.policy.base import CountingPolicy, LearnedPolicy, Policy, check_heads
+from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
@@ -51,6 +54,7 @@ from turia.stream.trace import Record, Trace, trace_lines
 from turia.system.files import replacing, write_file
 from turia.system.processes import in_processes
 
+COST_FILE = "cost.json"
 _REPORT_WORDS = 100
 """Progress is told after so many source words."""
 
@@ -72,6 +76,7 @@ class Configuration:
     block: int | None = None
     """Words after which the stream is cut, in place of sentences."""
     max_lag: int | None = None
+    target_lag: str | None = None
 
     @property
     def offline(self) -> bool:
@@ -99,6 +104,8 @@ class Configuration:
             parts.append(f"lag{self.max_lag}")
         if isinstance(self.policy, WaitK) and self.policy.rounding == "ceil":
             parts.append("ceil")
+        if self.target_lag is not None:
+            parts.append(f"target{self.target_lag}")
         return "-".join(parts)
 
     def _policy_name(self) -> str:
@@ -110,7 +117,7 @@ class Configuration:
 
     def as_json(self) -> dict[str, Any]:
         # What is newer than release 0.1 is left out where it is not used: what was translated before is still good.
-        newer = {name for name in ("block", "max_lag") if getattr(self, name) is None}
+        newer = {name for name in ("block", "max_lag", "target_lag") if getattr(self, name) is None}
         found = asdict(self) | {"policy": str(self.policy)}
         return {name: value for name, value in found.items() if name not in newer}
 
@@ -130,9 +137,12 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
         recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
     )
     return [
-        Configuration(window, policy, history, encoding, recompute, beam, recipe.gamma, block, _max_lag(recipe, policy))
+        Configuration(
+            window, policy, history, encoding, recompute, beam, recipe.gamma, block, _max_lag(recipe, policy), target
+        )
         for history, encoding, recompute, beam in variants
         for window, block, policy in segmentations
+        for target in (None, *(recipe.target_lag if policy.movable else ()))
     ]
 
 
@@ -203,6 +213,14 @@ class Run:
             **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
             **self.configuration.as_json(),
         }
+
+    def cost(self) -> dict[str, float]:
+        """What it took; nothing, if it was translated before that was noted."""
+        try:
+            found: dict[str, float] = json.loads((self.folder / COST_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found
 
     def is_done(self) -> bool:
         """Whether the very same has been translated before."""
@@ -284,6 +302,10 @@ def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
     for history, beam in product(recipe.history or (own.history,), recipe.beam or (own.beam,)):
         for policy in policies(recipe):
             Settings(policy=policy, gamma=gamma, history=history, beam=beam)
+            for target in recipe.target_lag if policy.movable else ():
+                Settings(policy=policy, target_lag=target)
+            if isinstance(policy, LookingPolicy) and policy.attention and not model.can_look:
+                raise ModelError(without_attention(str(model.path), policy.name))
             if isinstance(policy, LearnedPolicy):
                 check_heads(policy, head_list(model).values, str(model.path))
 
@@ -340,6 +362,8 @@ class Job:
 
     begin: Callable[[], Stream]
     words: Sequence[str]
+    meter: Meter = field(default_factory=Meter)
+    """Counts its calls of the model."""
 
 
 def translate_all(jobs: Sequence[Job], backend: Backend, together: int, report: Callable[[int], None]) -> list[Trace]:
@@ -359,11 +383,11 @@ def translate_all(jobs: Sequence[Job], backend: Backend, together: int, report: 
                 header = stream.header()
                 records: list[Record] = []
                 for count, word in enumerate(job.words, start=1):
-                    records += yield from stream.push_steps(word)
+                    records += yield from job.meter.count(stream.push_steps(word))
                     if count % _REPORT_WORDS == 0:
                         report(_REPORT_WORDS)
                 report(len(job.words) % _REPORT_WORDS)
-                records += yield from stream.flush_steps()
+                records += yield from job.meter.count(stream.flush_steps())
                 traces[number] = Trace(header, tuple(records))
         except Exception:
             # Nobody gets a trace now: the other lanes need not begin another stream.
@@ -380,6 +404,8 @@ class _Task:
 
     runs: tuple[Run, ...]
     together: int
+    timed_words: int
+    """Source words that each run translates once more, alone, to measure its speed."""
     words_read: Any
     """A queue of `int`, to which progress goes."""
 
@@ -387,10 +413,25 @@ class _Task:
 def _translate_task(task: _Task) -> tuple[Run, ...]:
     translator = Translator.load(task.runs[0].model.folder)
     jobs = [_job(translator, run.configuration, read_lines(source)) for run in task.runs for source in run.test.sources]
-    traces = iter(translate_all(jobs, translator.model.backend, task.together, task.words_read.put))
-    for run in task.runs:
-        _save(run, list(islice(traces, len(run.test.sources))))
+    traces = translate_all(jobs, translator.model.backend, task.together, task.words_read.put)
+    for number, run in enumerate(task.runs):
+        own = slice(number * len(run.test.sources), (number + 1) * len(run.test.sources))
+        _save(run, traces[own], _cost(translator, jobs[own], task.timed_words))
     return task.runs
+
+
+def _cost(translator: Translator, jobs: Sequence[Job], timed_words: int) -> Cost:
+    """Calls of all streams; seconds for so many words of the first one."""
+    meters = [job.meter for job in jobs]
+    words = sum(len(job.words) for job in jobs)
+    every = Cost(
+        words, sum(one.calls for one in meters), sum(one.requests for one in meters), sum(one.rows for one in meters)
+    )
+    if not timed_words:
+        return every
+    alone = time_alone(jobs[0].begin(), translator.model.backend, jobs[0].words[:timed_words])
+    assert alone.seconds is not None
+    return replace(every, seconds=alone.seconds / alone.words * words)
 
 
 def _job(translator: Translator, configuration: Configuration, sentences: Sequence[str]) -> Job:
@@ -411,13 +452,14 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
             recompute=configuration.recompute,
             beam=configuration.beam,
             max_lag=configuration.max_lag,
+            target_lag=configuration.target_lag,
             segmenter=segmenter,
         )
 
     return Job(begin, [word for line in sentences for word in line.split()])
 
 
-def _save(run: Run, traces: Sequence[Trace]) -> None:
+def _save(run: Run, traces: Sequence[Trace], cost: Cost) -> None:
     """The run's folder, which appears when it is complete."""
     with replacing(run.folder) as new:
         new.mkdir()
@@ -426,16 +468,18 @@ def _save(run: Run, traces: Sequence[Trace]) -> None:
             (new / path.name).write_text(lines, encoding="utf-8", newline="\n")
         described = json.dumps(run.description(), indent=1) + "\n"
         (new / "configuration.json").write_text(described, encoding="utf-8")
+        (new / COST_FILE).write_text(json.dumps(cost.as_json()) + "\n", encoding="utf-8")
 
 
-def translate(runs: Sequence[Run], batch: int, processes: int, show: Show) -> None:
+def translate(runs: Sequence[Run], recipe: SweepRecipe, processes: int, show: Show) -> None:
     """Translates the runs that are not done yet; each leaves its folder."""
     waiting = [run for run in runs if not run.is_done()]
     total = sum(run.test.source_words for run in waiting)
     if not waiting:
         return
     with _progress(total, processes, show) as words_read:
-        tasks = [_Task(group, batch, words_read) for group in _groups(waiting, batch, processes)]
+        groups = _groups(waiting, recipe.batch, processes)
+        tasks = [_Task(group, recipe.batch, recipe.timed_words, words_read) for group in groups]
         for done in in_processes(_translate_task, tasks, min(processes, len(tasks))):
             assert all(run.is_done() for run in done)
 

@@ -25,11 +25,12 @@ from turia import __version__
 from turia.config import Published, SweepRecipe, file_name, load_recipe
 from turia.errors import FormatError, InputError
 from turia.evaluation.inputs import load_streams, read_lines, sentences_from_trace
-from turia.evaluation.options import EvaluationOptions
-from turia.evaluation.quality import paired_p_values
+from turia.evaluation.options import Convention, EvaluationOptions
 from turia.evaluation.report import Report, evaluate
 from turia.evaluation.units import words_of_tokens
+from turia.experiments.significance import tested_at_equal_k, tested_at_equal_latency
 from turia.experiments.sweep import Configuration, Plan, Run, Show, plan, translate
+from turia.policy.table import POLICIES
 from turia.policy.waitk import WaitK
 from turia.runtime.folder import SHORT_SUM
 from turia.stream.trace import Note, parse_trace
@@ -66,6 +67,8 @@ class Row:
     """What else is known of the run, for results.json."""
     p_value: float | None = None
     """How likely its difference in BLEU from the baseline would be by chance; None where that was not tested."""
+    difference: float | None = None
+    """In BLEU from the baseline at the same AL, where that was tested."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -79,6 +82,7 @@ class Row:
             "words": self.words,
             "reference_words": self.reference_words,
             **({} if self.p_value is None else {"BLEU_p": self.p_value}),
+            **({} if self.difference is None else {"BLEU_difference": self.difference}),
             **self.details,
         }
 
@@ -88,21 +92,44 @@ class Row:
         return [
             self.curve,
             "all" if self.offline else self.point if self.k is None else str(self.k),
-            report.figure("BLEU").shown(decimals=1) + _chance(self.p_value),
+            report.figure("BLEU").shown(decimals=1) + _chance(self.p_value, self.difference),
             report.figure("chrF").shown(decimals=1),
             report.figure("AP").shown(decimals=2),
             report.figure("AL").shown(decimals=1),
             report.figure("DAL").shown(decimals=1),
+            _shown(report.group("longyaal").get("LongYAAL")),
             f"{self.words / self.reference_words:.2f}",
             str(report.empty),
+            _shown(self.details.get("calls_per_word")),
+            _shown(self.details.get("words_per_second"), decimals=0),
         ]
 
 
-COLUMNS = ("curve", "k", "BLEU", "chrF", "AP", "AL", "DAL", "length", "empty")
+COLUMNS = (
+    "curve", "k", "BLEU", "chrF", "AP", "AL", "DAL", "LongYAAL", "length", "empty", "calls/word", "words/s",
+)  # fmt: skip
 
 
-def _chance(p_value: float | None) -> str:
-    return "" if p_value is None else f" (p = {p_value:.3f})"
+def _shown(value: float | None, decimals: int = 1) -> str:
+    return "" if value is None else f"{value:.{decimals}f}"
+
+
+def _chance(p_value: float | None, difference: float | None) -> str:
+    if p_value is None:
+        return ""
+    return f" (p = {p_value:.3f})" if difference is None else f" ({difference:+.1f}, p = {p_value:.3f})"
+
+
+def columns(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """The heads of a table, and its cells. What was not measured has no column; calls are for who compares policies."""
+    timed = any("words_per_second" in row.details for row in rows)
+    shown = {
+        "LongYAAL": any(row.report.group("longyaal") for row in rows),
+        "calls/word": timed or any(row.k is None and row.ours and not row.offline for row in rows),
+        "words/s": timed,
+    }
+    places = [place for place, name in enumerate(COLUMNS) if shown.get(name, True)]
+    return [COLUMNS[place] for place in places], [[row.cells()[place] for place in places] for row in rows]
 
 
 @dataclass(frozen=True)
@@ -125,7 +152,7 @@ def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Re
     if fresh:
         for run in planned.runs:
             shutil.rmtree(run.folder, ignore_errors=True)
-    translate(planned.runs, recipe.batch, processes, show)
+    translate(planned.runs, recipe, processes, show)
     show(1.0, "scoring")
     rows = score(planned, recipe, processes)
     write_results(rows, planned, recipe, path)
@@ -146,9 +173,7 @@ class _ScoreTask:
 
 def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
     """The rows of all runs, and of what others have published."""
-    options = EvaluationOptions(
-        recipe.dal_scale, resamples=recipe.resamples, language=planned.models[0].target_language
-    )
+    options = _options(recipe, planned.models[0].target_language)
     curves = curves_of(planned)
     by_sentence = recipe.latency == "sentence"
     tasks = [_ScoreTask(run, curve, options, by_sentence) for run, curve in zip(planned.runs, curves, strict=True)]
@@ -158,6 +183,11 @@ def score(planned: Plan, recipe: SweepRecipe, processes: int) -> list[Row]:
         if test.published is not None:
             rows += score_published(test.name, test.published, recipe, languages, processes)
     return tested(rows, planned, recipe) if recipe.baseline else rows
+
+
+def _options(recipe: SweepRecipe, language: str) -> EvaluationOptions:
+    conventions = tuple(map(Convention, recipe.conventions))
+    return EvaluationOptions(recipe.dal_scale, language=language, latency=conventions, resamples=recipe.resamples)
 
 
 def curves_of(planned: Plan) -> list[str]:
@@ -177,27 +207,17 @@ def check_baseline(planned: Plan, baseline: str) -> None:
     curves = dict.fromkeys(
         curve for run, curve in zip(planned.runs, curves_of(planned), strict=True) if not run.configuration.offline
     )
-    if baseline not in curves:
-        raise InputError(f"baseline is {baseline!r}, expected one of the curves: {'; '.join(curves)}")
+    policies = dict.fromkeys(run.configuration.policy.name for run in planned.runs if not run.configuration.offline)
+    if baseline not in {**curves, **policies}:
+        known = "; ".join({**curves, **policies})
+        raise InputError(f"baseline is {baseline!r}, expected one of the curves or policies: {known}")
 
 
 def tested(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe) -> list[Row]:
-    """The rows, those of our other curves with their p-value against the baseline at the same k."""
+    """The rows with what the tests against the baseline gave."""
     references = {test.name: [line for path in test.references for line in read_lines(path)] for test in planned.tests}
-    done = list(rows)
-    for place, base in enumerate(rows):
-        if base.curve != recipe.baseline or base.offline:
-            continue
-        others = [
-            number
-            for number, row in enumerate(rows)
-            if (row.test, row.k) == (base.test, base.k) and row.ours and not row.offline and number != place
-        ]
-        hypotheses = [rows[number].report.hypotheses for number in others]
-        values = paired_p_values(base.report.hypotheses, hypotheses, references[base.test], recipe.resamples)
-        for number, value in zip(others, values, strict=True):
-            done[number] = replace(rows[number], p_value=value)
-    return done
+    test = tested_at_equal_latency if recipe.baseline in POLICIES else tested_at_equal_k
+    return test(rows, recipe.baseline, references, recipe.resamples)
 
 
 def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
@@ -217,6 +237,8 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
         parts = [] if one_segmentation and not one.offline and (differing or several_policies) else [segments]
         if several_policies and not one.offline:
             parts.append(one.policy.name)
+        if one.target_lag is not None:
+            parts.append("kept lag")
         if "history" in differing:
             parts.append(f"h = {one.history}")
         if "encoding" in differing:
@@ -250,9 +272,10 @@ def _score_run(task: _ScoreTask) -> Row:
         for record in parse_trace(read_lines(trace), str(trace)).records
         if isinstance(record, Note)
     )
-    policy = run.configuration.policy
+    policy, target = run.configuration.policy, run.configuration.target_lag
     details: dict[str, Any] = run.configuration.as_json()
     root = run.test.folder.parent
+    details |= run.cost()
     details |= {"notes": dict(notes), "trace": run.folder.relative_to(root).as_posix()}
     if len(streams) == 1:
         files = (("source", run.test.sources), ("reference", run.test.references), ("trace", run.traces()))
@@ -263,12 +286,12 @@ def _score_run(task: _ScoreTask) -> Row:
         run.model.name,
         task.curve,
         run.configuration.segments,
-        policy.k if isinstance(policy, WaitK) else None,
+        policy.k if isinstance(policy, WaitK) and target is None else None,
         evaluate(streams, task.options),
         sum(len(stream.words) for stream in streams),
         sum(len(line.split()) for stream in streams for line in stream.references),
         offline=run.configuration.offline,
-        point=str(policy).partition(":")[2],
+        point=str(policy).partition(":")[2] if target is None else f"lag {target}",
         details=details,
     )
 
@@ -288,7 +311,7 @@ def score_published(
     test: str, published: Published, recipe: SweepRecipe, languages: tuple[str, str], processes: int
 ) -> list[Row]:
     """The rows of every folder wW_kK of somebody else's outputs, in words as ours are."""
-    options = EvaluationOptions(recipe.dal_scale, language=languages[1], resamples=recipe.resamples)
+    options = _options(recipe, languages[1])
     tasks = [
         _PublishedTask(test, published, window, k, folder, languages, options)
         for window, k, folder in published_runs(published)
@@ -409,9 +432,10 @@ def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
         own = [row for row in rows if row.test == test.name]
         streams = "one stream" if len(test.sources) == 1 else f"{len(test.sources)} streams"
         counts = f"{test.sentences:,} sentences, {test.source_words:,} source words, {streams}"
-        lines += ["", f"## {test.name}", "", counts + ".", "", f"| {' | '.join(COLUMNS)} |"]
-        lines.append("|" + "---|" * len(COLUMNS))
-        lines += [f"| {' | '.join(row.cells())} |" for row in own]
+        heads, cells = columns(own)
+        lines += ["", f"## {test.name}", "", counts + ".", "", f"| {' | '.join(heads)} |"]
+        lines.append("|" + "---|" * len(heads))
+        lines += [f"| {' | '.join(row)} |" for row in cells]
         lines += ["", *(f"    {signature}" for signature in signatures(own))]
     return "\n".join(lines) + "\n"
 
@@ -437,9 +461,9 @@ def tables(rows: Sequence[Row]) -> Iterator[Table]:
     """The same tables for a terminal."""
     for test in dict.fromkeys(row.test for row in rows):
         drawn = Table(title=test, box=box.SIMPLE_HEAD)
-        for name in COLUMNS:
-            drawn.add_column(name, justify="left" if name == "curve" else "right")
-        for row in rows:
-            if row.test == test:
-                drawn.add_row(*row.cells())
+        heads, cells = columns([row for row in rows if row.test == test])
+        for name in heads:
+            drawn.add_column(name, justify="left" if name == "curve" else "right", no_wrap=name == "curve")
+        for row in cells:
+            drawn.add_row(*row)
         yield drawn

@@ -9,11 +9,13 @@ from typing import Any
 
 from turia import __version__
 from turia.config import OFFLINE_K, Recipe
+from turia.engine.model import Attention
 from turia.errors import InputError, ModelError
 from turia.export.folder import write_folder, write_tensors
 from turia.export.stored import read_tensors
 from turia.model.checkpoint import average_model, load_json, load_model
 from turia.model.transformer import Transformer
+from turia.policy.dial import DialPoint
 from turia.runtime.folder import CARD_FILE, ModelConfig, load_folder
 from turia.runtime.heads import head_list
 from turia.runtime.shape import Precision
@@ -29,10 +31,14 @@ def export_run(
     segmenter: Path | None = None,
     history: int | None = None,
     beam: int = 1,
+    attention: Attention | None = None,
+    policy: str | None = None,
+    dial: tuple[DialPoint, ...] = (),
 ) -> ModelConfig:
     """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest.
 
     `history` and `beam` are what streams use unless told otherwise; without the first, what it was trained with.
+    So is `policy`; `dial` are its measured points, and `attention` is what policies look at.
     """
     trained = RunFolder(run)
     if not (run / "recipe.json").is_file():
@@ -41,6 +47,7 @@ def export_run(
     checkpoints = _checkpoints(trained, average)
     model = average_model(checkpoints) if len(checkpoints) > 1 else load_model(checkpoints[0])
     data = load_json(run / "data.json")
+    looked_at = attention or Attention()
     config = ModelConfig(
         recipe.source_language,
         recipe.target_language,
@@ -51,6 +58,10 @@ def export_run(
         trained_k=recipe.training.k_range,
         normalisation=trained.normalisation(),
         beam=beam,
+        attention_layer=looked_at.layer,
+        attention_head=looked_at.head,
+        policy=policy,
+        dial=dial,
     )
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
@@ -65,14 +76,22 @@ def export_model(
     history: int | None = None,
     beam: int | None = None,
     heads: Sequence[Path] | None = None,
+    attention: Attention | None = None,
+    policy: str | None = None,
+    dial: tuple[DialPoint, ...] = (),
 ) -> ModelConfig:
     """Writes `folder` from a model folder of any release, with the graphs of this one. Its weights, precision, card
-    and segmenter stay; `history`, `beam` and `heads` change only where they are given."""
+    and segmenter stay; all else changes only where it is given."""
     old = load_folder(model)
+    looked_at = attention or Attention(old.config.attention_layer, old.config.attention_head)
     config = replace(
         old.config,
         history=old.config.history if history is None else history,
         beam=old.config.beam if beam is None else beam,
+        attention_layer=looked_at.layer,
+        attention_head=looked_at.head,
+        policy=old.config.policy if policy is None else policy,
+        dial=dial or old.config.dial,
     )
     card = (model / CARD_FILE).read_text(encoding="utf-8") if (model / CARD_FILE).exists() else ""
     segmenter = sorted(model / name for name in old.listed if name.startswith("segmenter"))

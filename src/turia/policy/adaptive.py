@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ class Adaptive(LookingPolicy):
     """Writes a word if it is probable enough; the longer the lag, the less probable it has to be."""
 
     name: ClassVar[str] = "adaptive"
+    movable: ClassVar[bool] = True
     k_min: Positive = 2
     """Below this lag nothing is written."""
     k_max: Positive = 8
@@ -30,6 +31,11 @@ class Adaptive(LookingPolicy):
             raise ConfigError(f"k_min is {self.k_min}, more than k_max, {self.k_max}")
         if self.rho_min > self.rho_max:
             raise ConfigError(f"rho_min is {self.rho_min}, more than rho_max, {self.rho_max}")
+
+    def moved(self, steps: int) -> Adaptive:
+        """Other lags, as far apart."""
+        steps = max(steps, 1 - self.k_min)
+        return replace(self, k_min=self.k_min + steps, k_max=self.k_max + steps)
 
     def wants_draft(self, at: Situation) -> bool:
         """Not below the smallest lag."""

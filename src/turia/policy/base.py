@@ -21,7 +21,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,12 @@ class Policy(ABC):
     """What all policies have. Subclasses are frozen dataclasses, whose fields are the parameters."""
 
     name: ClassVar[str]
+    movable: ClassVar[bool] = False
+    """Whether `moved` gives sooner and surer policies of its kind."""
+
+    def moved(self, steps: int) -> Self:
+        """The policy that waits about so many source words longer (or shorter, if negative), as far as there is one."""
+        return self
 
     def parameters(self) -> dict[str, Any]:
         """The parameters by name; those that are not set are left out."""

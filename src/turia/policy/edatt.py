@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from turia.policy.base import Draft, LookingPolicy, Memory, Situation
@@ -14,11 +14,16 @@ class EDAtt(LookingPolicy):
     """Commits the draft up to the first word with attention of alpha or more on the last source words."""
 
     name: ClassVar[str] = "edatt"
+    movable: ClassVar[bool] = True
     attention: ClassVar[bool] = True
     alpha: Share = 0.3
     words: Positive = 2
     """The last source words that count (the paper's lambda)."""
     layer: int | None = None
+
+    def moved(self, steps: int) -> EDAtt:
+        """Other last words that count; fewer than one there are not."""
+        return replace(self, words=max(1, self.words + steps))
 
     def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
         """Words before the first one that looks at the end of what was read."""

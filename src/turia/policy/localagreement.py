@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from turia.policy.base import Draft, LookingPolicy, Memory, Situation
@@ -15,7 +15,12 @@ class LocalAgreement(LookingPolicy):
     """Commits the longest common prefix, in words, of the last n drafts."""
 
     name: ClassVar[str] = "local-agreement"
+    movable: ClassVar[bool] = True
     n: Positive = 2
+
+    def moved(self, steps: int) -> LocalAgreement:
+        """Another n."""
+        return replace(self, n=max(1, self.n + steps))
 
     def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
         """Words after the committed ones that the last n drafts have in common; none before there are n drafts."""

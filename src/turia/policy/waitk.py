@@ -7,7 +7,7 @@ Counts are whole words. gamma is the decimal that was written: (t - 1) / gamma i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
@@ -49,10 +49,15 @@ class WaitK(CountingPolicy):
     """Stays k source words ahead of the target words, gamma of which stand for one source word."""
 
     name: ClassVar[str] = "wait-k"
+    movable: ClassVar[bool] = True
     k: Lead = 4
     gamma: Ratio | None = None
     """In place of the stream's."""
     rounding: Rounding = "floor"
+
+    def moved(self, steps: int) -> WaitK:
+        """Another k."""
+        return replace(self, k=min(max(1, self.k + steps), MOST_WORDS))
 
     def may_write(self, at: Situation) -> bool:
         """Whether k + written / gamma words of the sentence have been read. Its first action is always READ."""

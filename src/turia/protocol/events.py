@@ -43,6 +43,8 @@ class SettingsInForce:
     punctuation: bool
     policy: str | None = None
     """In place of wait-k with this k."""
+    target_lag: str | None = None
+    """The mean lag that is kept by moving the policy's parameter."""
 
 
 Event = SourceWord | SettingsInForce | Record

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from turia.errors import ConfigError, InputError
+from turia.policy.lag import parse_target_lag
 from turia.policy.table import POLICIES, parse_policy
 from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, number, read_json, text, whole
 
@@ -32,6 +33,14 @@ def _is_word(value: str) -> bool:
     )
 
 
+def _is_target_lag(value: str) -> bool:
+    try:
+        parse_target_lag(value)
+    except ConfigError:
+        return False
+    return True
+
+
 def _is_policy(value: str) -> bool:
     try:
         parse_policy(value)
@@ -46,6 +55,7 @@ Lead = Annotated[int, whole(1, MAX_K)]
 Name = Annotated[str, text(200)]
 PolicyText = Annotated[str, Rule(_is_policy, f"a policy: {', '.join(POLICIES)}, each with its parameters")]
 """As people type it: `hold-n:n=3`."""
+TargetLagText = Annotated[str, Rule(_is_target_lag, 'a lag of 0.5 to 100 words or seconds, such as "5" or "3s"')]
 WireWord = Annotated[
     str, Rule(_is_word, f"a word of 1 to {MAX_LETTERS} letters without white space and half characters")
 ]
@@ -73,14 +83,16 @@ class NewSession:
 
     model: Name | None = None
     """Without it, the server's first."""
-    k: Lead = 4
-    """Of wait-k."""
+    k: Lead | None = None
+    """Of wait-k. Without it and without a policy, the model's own policy."""
     punctuation: bool = False
     """Whether sentences end where the punctuation of the input says so."""
     policy: PolicyText | None = None
     """In place of wait-k with this k."""
     pause: PauseSeconds | None = None
     """Seconds of silence after which the server closes a sentence; 0 for never, by default what the server has."""
+    target_lag: TargetLagText | None = None
+    """The mean lag to keep, by moving the policy's parameter."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +138,12 @@ class SettingsChange:
     """Wait-k from now on."""
     model: Name | None = None
     policy: PolicyText | None = None
+    target_lag: TargetLagText | None = None
+    """A new k or policy without it is not moved any more."""
 
     def __post_init__(self) -> None:
-        if self.k is None and self.model is None and self.policy is None:
-            raise ConfigError("settings without k, model and policy, expected at least one of them")
+        if self.k is None and self.model is None and self.policy is None and self.target_lag is None:
+            raise ConfigError("settings without k, model, policy and target_lag, expected at least one of them")
         if self.k is not None and self.policy is not None:
             raise ConfigError("settings with k and with policy, expected one of them: k is short for wait-k")
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from turia import __version__
 from turia.config import MOST_HYPOTHESES, Search
 from turia.errors import ConfigError, InputError, ModelError
-from turia.policy.table import parse_policy
+from turia.policy.dial import DialPoint, check_dial, default_policy
 from turia.runtime.shape import Precision, Shape, check_width, upgraded
 from turia.schema import from_dict, to_dict
 from turia.system.files import MOST_JSON, check_plain, read_json
@@ -85,7 +85,9 @@ class ModelConfig:
     attention_head: int | None = None
     """Its head; without it, all heads are averaged."""
     policy: str | None = None
-    """The policy that streams have unless told otherwise; without it, wait-k."""
+    """The policy that streams have unless told otherwise; without it, wait-k with k = 4."""
+    dial: tuple[DialPoint, ...] = ()
+    """Points of a policy that were measured, from the soonest to the surest; without them, wait-k's."""
     search: Search = "turia"
     """How a beam over a whole sentence ends."""
     source_piece: int | None = None
@@ -120,8 +122,8 @@ class ModelConfig:
                 raise ConfigError(f"{key} is {piece}, but there are {vocabulary} pieces")
         if self.closes_prefixes and self.shape.encoder != "bidirectional":
             raise ConfigError(f"closes_prefixes is true, but encoder {self.shape.encoder!r} keeps what it has encoded")
-        if self.policy is not None:
-            parse_policy(self.policy)
+        default_policy(self.policy)
+        check_dial(self.dial)
         if not 1 <= self.beam <= MOST_HYPOTHESES:
             raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 

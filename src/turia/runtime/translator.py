@@ -11,6 +11,8 @@ from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.base import Policy
+from turia.policy.dial import USUAL_DIAL, default_policy
+from turia.policy.table import parse_policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
 from turia.runtime.heads import load_heads
@@ -52,11 +54,12 @@ class Translator:
         streams: int = 1,
         history: int | None = None,
         beam: int | None = None,
+        policy: str | None = None,
     ) -> Translator:
         """The model of a name (`turia models` lists them) or a folder, checked before use.
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
-        `history` and `beam` are what new streams have unless told otherwise, in place of the model's own.
+        `history`, `beam` and `policy` are what new streams have unless told otherwise, in place of the model's own.
         """
         if not is_count(streams):
             raise InputError(f"streams is {streams!r}, expected a whole number")
@@ -67,6 +70,8 @@ class Translator:
                 f"of them for history, and room for a long word in the rest"
             )
         config, shape = folder.config, folder.config.shape
+        if policy is not None:
+            parse_policy(policy)  # before anything is loaded
         settings = Settings(
             gamma=config.gamma,
             history=config.history if history is None else history,
@@ -97,7 +102,9 @@ class Translator:
             closes_prefixes=config.closes_prefixes,
             recompute=config.recompute,
             search=config.search,
-            policy=config.policy,
+            layers=shape.decoder_layers,
+            policy=default_policy(config.policy) if policy is None else parse_policy(policy),
+            dial=config.dial or USUAL_DIAL,
         )
         return cls(folder, loaded)
 
@@ -114,6 +121,7 @@ class Translator:
         recompute: bool | None = None,
         beam: int | None = None,
         max_lag: int | None = None,
+        target_lag: str | float | None = None,
         punctuation: bool = False,
         max_words: int = MAX_WORDS,
         segmenter: Segmenter | None = None,
@@ -121,16 +129,18 @@ class Translator:
         """A new stream.
 
         `policy` says when words are written, such as "hold-n:n=3" (docs/policies.md); `k` and `rounding` are short for
-        wait-k. Without any of them, the policy is the model's own, or wait-k with k = 4. `max_lag` is for policies that
-        look at drafts.
+        wait-k. Without any of them, the policy is the model's own: wait-k with k = 4, if it says nothing. `max_lag` is
+        for policies that look at drafts. `target_lag`, such as 5 (words) or "3s", moves the policy's parameter between
+        sentences to keep that mean lag.
 
         `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
         which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
         yours, which has a window and a greatest length of its own.
         """
-        if k is None and rounding is None and policy is None:
+        if policy is None and k is None and rounding is None:
             policy = self.model.policy
         timing: dict[str, Any] = {"k": k, "rounding": rounding, "policy": policy, "max_lag": max_lag}
+        timing["target_lag"] = target_lag
         settings = Settings(
             **{name: value for name, value in timing.items() if value is not None},
             gamma=self.model.gamma if gamma is None else gamma,

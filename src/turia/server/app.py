@@ -21,13 +21,14 @@ from starlette.requests import ClientDisconnect
 
 from turia import __version__
 from turia.errors import InputError
+from turia.policy.table import POLICIES
 from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 from turia.server.capacity import measure_again
-from turia.server.captions import StreamChoice, Translators, finds_sentences
+from turia.server.captions import Translators, chosen_stream, finds_sentences
 from turia.server.cluster import Cluster, totals
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
@@ -65,11 +66,19 @@ class Access:
     """Where the keys are from: it is read again when it changes."""
 
 
+class DialStep(BaseModel):
+    policy: str
+    al: float | None = Field(description="Words behind the speaker, as measured; null where nobody has.")
+    bleu: float | None = Field(description="BLEU there.")
+
+
 class ModelInfo(BaseModel):
     name: str
     source: str
     target: str
     segmenter: bool = Field(description="Whether it finds sentence ends itself; without, ask for punctuation.")
+    policy: str = Field(description="What a session has that chooses neither k nor policy.")
+    dial: list[DialStep] = Field(description="Policies from the soonest to the surest.")
 
 
 class Info(BaseModel):
@@ -78,6 +87,7 @@ class Info(BaseModel):
     version: str
     protocol: int
     models: list[ModelInfo]
+    policies: list[str] = Field(description="All that there are, with their parameters as they are by default.")
     needs_key: bool
 
 
@@ -273,10 +283,21 @@ def _add_sessions(app: FastAPI) -> None:
         models = []
         for name, translator in _hub(request).translators.items():
             source, target = translator.model.languages
-            model = ModelInfo(name=name, source=source, target=target, segmenter=finds_sentences(translator))
+            model = ModelInfo(
+                name=name,
+                source=source,
+                target=target,
+                segmenter=finds_sentences(translator),
+                policy=str(translator.model.policy),
+                dial=[DialStep(policy=step.policy, al=step.al, bleu=step.bleu) for step in translator.model.dial],
+            )
             models.append(model)
         return Info(
-            version=__version__, protocol=PROTOCOL, models=models, needs_key=bool(request.app.state.access.keys)
+            version=__version__,
+            protocol=PROTOCOL,
+            models=models,
+            policies=[str(policy()) for policy in POLICIES.values()],
+            needs_key=bool(request.app.state.access.keys),
         )
 
     @app.post(
@@ -288,9 +309,7 @@ def _add_sessions(app: FastAPI) -> None:
     )
     async def begin(request: Request, owner: Owner) -> BegunSession:
         hub, chosen = _hub(request), from_dict(NewSession, await _json_body(request), pass_over=True)
-        model = chosen.model or next(iter(hub.translators))
-        choice = StreamChoice(model, chosen.k, chosen.punctuation, chosen.policy, chosen.pause)
-        session_id, secret = await hub.create(owner, choice)
+        session_id, secret = await hub.create(owner, chosen_stream(hub.translators, chosen))
         ticket = await hub.issue_ticket(session_id, "speaker")
         return BegunSession(session=session_id, secret=secret, ticket=ticket)
 

@@ -1,8 +1,9 @@
 """How many streams a server holds on this machine, measured before it begins and while it runs.
 
 A capacity written down would be right for one machine and one model. What is measured is the engine alone, on the
-sample speech of the page, with several streams in a batch; `LOAD` leaves room for all else and for words that come in
-bunches. `python -m benchmarks.server_load` measures whether a server then holds as many.
+sample speech of the page, with the policy that sessions have unless they choose another, and several streams in a
+batch; `LOAD` leaves room for all else and for words that come in bunches. `python -m benchmarks.server_load` measures
+whether a server then holds as many.
 
 Other programs come and go, so a running server measures again: a few words at a time, when no session waits, each time
 that the load of the machine has changed, and every ten minutes (`measure_again`). The median of the last three
@@ -61,7 +62,7 @@ def streams_at(seconds_per_word: float) -> int:
 def seconds_per_word(translator: Translating, seconds: float, clock: Clock) -> float:
     """What a source word costs when `TOGETHER` streams share batches, with some history behind them."""
     words = _sample(translator.model.languages[0])
-    streams = [any_stream(translator, k=4) for _ in range(TOGETHER)]
+    streams = [any_stream(translator) for _ in range(TOGETHER)]
     rounds: list[float] = []
     while sum(rounds) < seconds:
         # Streams are at different places of the speech, as speakers are.
@@ -86,7 +87,7 @@ class Meter:
         self._measured: deque[int] = deque([streams], maxlen=MEASUREMENTS)
         self._clock = clock
         self._speeches = [
-            (translator, _sample(translator.model.languages[0]), [any_stream(translator, k=4) for _ in range(TOGETHER)])
+            (translator, _sample(translator.model.languages[0]), [any_stream(translator) for _ in range(TOGETHER)])
             for translator in translators
         ]
         self._rounds: list[list[float]] = [[] for _ in translators]

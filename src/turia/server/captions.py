@@ -22,9 +22,19 @@ from turia.engine.backend import Steps
 from turia.engine.model import Model
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
-from turia.errors import InputError, ModelError
+from turia.errors import ConfigError, InputError, ModelError
+from turia.policy.waitk import WaitK
 from turia.protocol.events import Event, SettingsInForce, SourceWord
-from turia.protocol.messages import EndOfStream, InputMessage, Lead, Pause, ProtocolError, SettingsChange, Words
+from turia.protocol.messages import (
+    EndOfStream,
+    InputMessage,
+    Lead,
+    NewSession,
+    Pause,
+    ProtocolError,
+    SettingsChange,
+    Words,
+)
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
 from turia.server.progress import Progress
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
@@ -44,7 +54,9 @@ class Translating(Protocol):
 
     model: Model
 
-    def stream(self, *, k: int | None, policy: str | None = None, punctuation: bool) -> Stream: ...
+    def stream(
+        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+    ) -> Stream: ...
 
     def restore(self, state: dict[str, Any]) -> Stream: ...
 
@@ -63,21 +75,23 @@ class StreamChoice:
     """In place of wait-k with this k."""
     pause: float | None = None
     """Seconds of silence that close a sentence; None is what the server has."""
+    target_lag: str | None = None
+    """The mean lag to keep."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
-        return {"k": self.k} if self.policy is None else {"policy": self.policy}
+        rule = {"k": self.k} if self.policy is None else {"policy": self.policy}
+        return {**rule, "target_lag": self.target_lag}
 
 
 def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
     if choice.model not in translators:
         raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
-    translator = translators[choice.model]
     try:
-        # A model with a policy of its own knows no k. It has what it says until a client asks for something else.
-        timing = choice.timing() if choice.policy or translator.model.policy is None else {}
-        return translator.stream(**{"k": None, **timing}, punctuation=choice.punctuation)
+        return translators[choice.model].stream(**{"k": None, **choice.timing()}, punctuation=choice.punctuation)
+    except ConfigError as error:
+        raise ProtocolError("settings", str(error)) from None
     except ModelError:
         if choice.policy is not None and finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
@@ -98,9 +112,23 @@ def finds_sentences(translator: Translating) -> bool:
     return True
 
 
-def any_stream(translator: Translating, k: int) -> Stream:
-    """A stream that takes words as the model can: without punctuation if it finds sentence ends."""
+def any_stream(translator: Translating, k: int | None = None) -> Stream:
+    """A stream that takes words as the model can: without punctuation if it finds sentence ends. Its policy is the
+    model's own, unless there is a k."""
     return translator.stream(k=k, punctuation=not finds_sentences(translator))
+
+
+def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
+    """What a client has chosen, and where it has chosen nothing what the model itself has."""
+    model = chosen.model or next(iter(translators))
+    k, policy = chosen.k, chosen.policy
+    if k is None and policy is None and model in translators:
+        own = translators[model].model.policy
+        if isinstance(own, WaitK) and own == WaitK(own.k):
+            k = own.k
+        else:
+            policy = str(own)
+    return StreamChoice(model, k or WaitK.k, chosen.punctuation, policy, chosen.pause, chosen.target_lag)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -166,6 +194,7 @@ class _State:
     at: float | None = None
     policy: str | None = None
     pause: float | None = None
+    target_lag: str | None = None
 
 
 class Captions:
@@ -219,7 +248,7 @@ class Captions:
             # A state that no engine has written may fail anywhere in ours. Its text may hold what was said.
             log.error("a stored state cannot be restored: %s", type(error).__name__)
             raise ProtocolError("session", DAMAGED) from None
-        choice = StreamChoice(model, found.k, found.punctuation, found.policy, found.pause)
+        choice = StreamChoice(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag)
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 
     def state(self) -> str:
@@ -237,6 +266,7 @@ class Captions:
                     self._at,
                     choice.policy,
                     choice.pause,
+                    choice.target_lag,
                 )
             )
         )
@@ -261,7 +291,7 @@ class Captions:
             case Word(_, text, at):
                 self._at = at if at is None or self._at is None else max(self._at, at)
                 source = SourceWord(text, self._before.read + self.stream.read, self._now(clock), at)
-                records = yield from self.stream.push_steps(text)
+                records = yield from self.stream.push_steps(text, (source.ms if at is None else at) / 1000)
                 return [source, *self._events(records, clock)]
             case Tail(text):
                 partial = yield from self.stream.partial_steps(text)
@@ -278,13 +308,17 @@ class Captions:
         old = self.choice
         # A new k is wait-k again, whatever the policy was.
         policy = change.policy if change.policy or change.k else old.policy
-        self.choice = replace(old, k=change.k or old.k, model=change.model or old.model, policy=policy)
+        # Whoever chooses a fixed k or policy does not want it moved.
+        target = change.target_lag if change.target_lag or change.k or change.policy else old.target_lag
+        self.choice = replace(
+            old, k=change.k or old.k, model=change.model or old.model, policy=policy, target_lag=target
+        )
         events: list[Event] = []
         try:
-            if change.k or change.policy:
+            if change.k or change.policy or change.target_lag:
                 change_stream(self.stream, self.choice)
-        except ModelError as error:
-            self.choice = replace(self.choice, k=old.k, policy=old.policy)
+        except (ModelError, ConfigError) as error:
+            self.choice = replace(self.choice, k=old.k, policy=old.policy, target_lag=old.target_lag)
             events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
         if self.choice.model != old.model:
             # Engines run a batch for one model: what is left of this stream is its last.
@@ -342,4 +376,5 @@ class Captions:
             settings.history,
             self.choice.punctuation,
             self.choice.policy,
+            self.choice.target_lag,
         )

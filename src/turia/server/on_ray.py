@@ -79,6 +79,7 @@ class Deployed:
     """Streams of a replica; benchmarks/server_load.py measures what one core holds."""
     history: Natural | None = None
     beam: Positive | None = None
+    policy: str | None = None
     """Of new streams; each model's own without."""
     audience: Natural = 50
     """Viewers of a stream, in the mean."""
@@ -116,7 +117,12 @@ def load_models(deployed: Deployed) -> Translators:
     providers = GPU if deployed.gpus else CPU
     loaded = [
         Translator.load(
-            name, providers=providers, streams=deployed.streams, history=deployed.history, beam=deployed.beam
+            name,
+            providers=providers,
+            streams=deployed.streams,
+            history=deployed.history,
+            beam=deployed.beam,
+            policy=deployed.policy,
         )
         for name in names
     ]

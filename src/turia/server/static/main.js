@@ -2,6 +2,7 @@
 
 import { Captions, languageName } from "./captions.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
+import { Dial } from "./dial.js";
 import { Microphone, Player, canListen, isPunctuated, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
@@ -14,6 +15,7 @@ const captions = new Captions(document);
 const segmenting = new Set();
 // The language of each model's source.
 const languages = new Map();
+const dial = new Dial((timing) => send({ type: "settings", ...timing }));
 let connection = null;
 let over = false;
 // The end was sent, or waits to be: nothing may follow it.
@@ -78,8 +80,7 @@ function show(events) {
   for (const event of events) {
     if (event.type !== "settings") continue;
     find("model").value = event.model;
-    find("k").value = event.k;
-    showK();
+    dial.show(event);
     // Without punctuation a model must find sentence ends itself; the server would refuse another one.
     for (const option of find("model").options) option.disabled = !event.punctuation && !segmenting.has(option.value);
   }
@@ -101,7 +102,7 @@ async function begin(punctuated) {
   const model = find("model").value;
   const punctuation = punctuated || !segmenting.has(model);
   // Who types may think for a while, and a microphone says itself when somebody has stopped.
-  const chosen = { model: model || null, k: Number(find("k").value), punctuation, pause: 0 };
+  const chosen = { model: model || null, ...dial.timing(), punctuation, pause: 0 };
   let key = load(KEY);
   for (;;) {
     try {
@@ -228,11 +229,6 @@ function spokenSample() {
   return spoken().split("-")[0];
 }
 
-function showK() {
-  const k = Number(find("k").value);
-  find("k-shown").textContent = `${k} ${k === 1 ? "word" : "words"}`;
-}
-
 function showExample() {
   const from = spokenSample();
   for (const example of document.querySelectorAll(".example")) example.hidden = example.dataset.from !== from;
@@ -327,11 +323,11 @@ function setUpShare() {
 }
 
 function setUpControls() {
-  find("k").addEventListener("input", showK);
-  find("k").addEventListener("change", () => send({ type: "settings", k: Number(find("k").value) }));
   find("model").addEventListener("change", () => {
     send({ type: "settings", model: find("model").value });
     showExample();
+    // Another model has a dial of its own.
+    if (!connection && !beginning) dial.begin();
     if (!microphone) return;
     // The recogniser listens for another language now.
     listen();
@@ -360,7 +356,6 @@ async function setUp() {
   setUpSources();
   setUpControls();
   setUpShare();
-  showK();
   const info = await serverInfo();
   for (const model of info.models) {
     const label = model.target ? `${languageName(model.source)} → ${languageName(model.target)}` : model.name;
@@ -368,6 +363,8 @@ async function setUp() {
     if (model.segmenter) segmenting.add(model.name);
     languages.set(model.name, model.source);
   }
+  dial.know(info);
+  dial.begin();
   showExample();
   const left = JSON.parse(load(KEPT));
   if (left) attach(left.session, left.secret, left.kept);

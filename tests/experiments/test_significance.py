@@ -1,0 +1,57 @@
+"""Which rows of a sweep are tested against which others."""
+
+from __future__ import annotations
+
+import pytest
+
+from turia.evaluation.figures import Figure
+from turia.evaluation.report import Report
+from turia.experiments import significance
+from turia.experiments.sweep import Configuration
+from turia.experiments.sweep_results import Row, columns
+from turia.policy.base import Policy
+from turia.policy.holdn import HoldN
+from turia.policy.waitk import WaitK
+
+REFERENCES = {"set": ["a b c d e f g h", "h g f e d c b a"] * 20}
+
+
+def row(policy: Policy, al: float, right: int, window: int | None = None, target_lag: str | None = None) -> Row:
+    """Of each sentence, so many first words are right."""
+    lines = [" ".join([*line.split()[:right], *["?"] * (8 - right)]) for line in REFERENCES["set"]]
+    figures = (Figure("BLEU", 10.0 * right, "sacrebleu"), Figure("chrF", 50.0, ""), Figure("AP", 0.5, ""))
+    figures += (Figure("AL", al, "authors"), Figure("DAL", al, "authors"))
+    report = Report(figures, 1, 40, 0, "", tuple(lines))
+    k = policy.k if isinstance(policy, WaitK) else None
+    details = Configuration(window, policy, 0, target_lag=target_lag).as_json()
+    return Row("set", "model", policy.name, "oracle", k, report, 8, 8, details=details)
+
+
+def test_other_policies_are_tested_between_the_points_of_the_baseline_beside_them() -> None:
+    rows = [
+        row(WaitK(2), 2.0, 4),
+        row(WaitK(6), 6.0, 6),
+        row(HoldN(1), 4.0, 8),
+        row(HoldN(0), 1.0, 8),
+        row(HoldN(9), 9.0, 8),
+        row(HoldN(2), 4.0, 8, window=2),
+        row(WaitK(3), 4.0, 5, target_lag="4"),
+    ]
+    tested = significance.tested_at_equal_latency(rows, "wait-k", REFERENCES, 50)
+    assert [one.p_value is not None for one in tested] == [False, False, True, False, False, False, True]
+    assert tested[2].difference is not None
+    assert tested[2].difference > 20
+    assert tested[2].p_value == pytest.approx(1 / 51)
+    assert tested[2].cells()[2].startswith("80.0 (+")
+    assert "BLEU_difference" in tested[2].as_json()
+
+
+def test_what_was_not_measured_has_no_column() -> None:
+    waiting, holding = row(WaitK(2), 2.0, 4), row(HoldN(1), 4.0, 8)
+    assert "calls/word" not in columns([waiting])[0]
+    assert "calls/word" in columns([waiting, holding])[0]
+    waiting.details.update({"calls_per_word": 2.4, "words_per_second": 301.2})
+    heads, (cells,) = columns([waiting])
+    assert dict(zip(heads, cells, strict=True))["calls/word"] == "2.4"
+    assert dict(zip(heads, cells, strict=True))["words/s"] == "301"
+    assert "LongYAAL" not in heads
