@@ -23,7 +23,8 @@ from typing import Any
 
 from turia.errors import InputError
 from turia.runtime.folder import write_sums
-from turia.runtime.translator import PACKAGED, Translator
+from turia.runtime.home import PACKAGED
+from turia.runtime.translator import Translator
 
 SECONDS, MEMORY = 20, 4 * 2**30
 WORDS = ["meine", "damen", "und", "herren", "wir", "beginnen"]
