@@ -46,6 +46,6 @@ def test_models_alone_lists_what_is_installed(capsys: pytest.CaptureFixture[str]
 def test_adding_needs_the_hub_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda package: None)
     assert main(["models", "add", "Helsinki-NLP/opus-mt-de-en"]) == 2
-    assert capsys.readouterr().err == (
-        "error: `turia models add` needs the hub extra of Turia; install it: pip install 'turia[hub]'\n"
-    )
+    said = capsys.readouterr().err
+    assert said.startswith("error: `turia models add` needs the hub extra of Turia; install it: ")
+    assert "[hub]'" in said

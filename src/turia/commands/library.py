@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import typer
@@ -100,4 +101,4 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="An added mo
     print(delete(name))
 
 
-COMMANDS = {LIST: list_models, "add": add, "remove": remove}
+COMMANDS: dict[str, Callable[..., None]] = {LIST: list_models, "add": add, "remove": remove}

@@ -20,10 +20,10 @@ from turia.corpus.shards import load_subwords
 from turia.errors import ModelError
 from turia.export.families import FIRST, linear_names
 from turia.export.plain_weights import SAFETENSORS
-from turia.export.tensors import Floats
 from turia.export.vocabulary import SOURCE_SPM, TARGET_SPM, TOKENIZER_CONFIG, VOCABULARY
 from turia.model.checkpoint import load_model
 from turia.runtime.folder import CONFIG_FILE, check_empty
+from turia.runtime.positions import Floats
 from turia.runtime.shape import MARIAN, Shape
 from turia.system.files import replacing
 from turia.text.symbols import BRK_ID, CONT_ID, UNK, UNK_ID

@@ -19,7 +19,7 @@ import numpy as np
 
 from turia.errors import ModelError
 from turia.export.plain_weights import PlainTensor, open_weights
-from turia.export.tensors import Floats
+from turia.runtime.positions import Floats
 from turia.runtime.shape import Activation, Positions, Shape
 from turia.runtime.weights import weight_shapes
 from turia.system.files import read_json
@@ -173,6 +173,7 @@ class OurWeights(Mapping[str, Floats]):
 
     def _check(self) -> None:
         """That all weights are there, in the sizes of the config."""
+        expected: tuple[int, ...]
         for name, size in self._shapes.items():
             if name.endswith("_embedding.weight"):
                 found, expected = self._shared().shape, (size[0] - FIRST, size[1])

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.errors import ModelError
-from turia.export.tensors import Floats
+from turia.runtime.positions import Floats
 from turia.system.files import read_json
 
 SAFETENSORS, INDEX, PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
