@@ -149,7 +149,7 @@ def test_a_model_without_room_is_refused(tmp_path: Path) -> None:
 def test_arguments_that_make_no_sense_are_refused(translator: Translator) -> None:
     with pytest.raises(InputError, match="streams is '4', expected a whole number"):
         Translator.load(translator.folder, streams="4")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="sentence ends come from one of them"):
+    with pytest.raises(InputError, match="choose one of them for the sentence ends"):
         translator.stream(punctuation=True, segmenter=GivenSegmenter([3]))
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.engine.fakes import Echo, fake_model
-from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.errors import ConfigError, InputError, ModelError
+from turia.errors import ConfigError, InputError
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
 from turia.segmenter.online import GivenSegmenter
@@ -61,31 +59,6 @@ def test_the_ends_of_what_is_allowed() -> None:
 
 def test_whole_numbers_of_numpy_become_plain_ones() -> None:
     assert type(Settings(k=np.int64(3)).k) is int  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def space_first(monkeypatch: pytest.MonkeyPatch) -> Model:
-    """A model whose words begin with their space, as those from Marian do."""
-    model = fake_model(Echo())
-    monkeypatch.setattr(model.target_subwords, "space_first", True)
-    return model
-
-
-def test_a_beam_that_the_model_cannot_have_is_refused(space_first: Model) -> None:
-    with pytest.raises(ModelError, match="only greedy search"):
-        Stream(space_first, GivenSegmenter([9]), Settings(beam=4))
-    stream = Stream(space_first, GivenSegmenter([9]), Settings())
-    with pytest.raises(ModelError, match="only greedy search"):
-        stream.change(beam=4)
-    assert stream.settings.beam == 1
-
-
-@pytest.mark.parametrize("name", ["settings", "pending_settings"])
-def test_a_state_with_a_beam_that_the_model_cannot_have_is_refused(space_first: Model, name: str) -> None:
-    stream = Stream(space_first, GivenSegmenter([9]), Settings())
-    state = stream.state() | {name: vars(replace(stream.settings, beam=4))}
-    with pytest.raises(InputError, match="only greedy search"):
-        Stream.restore(space_first, GivenSegmenter([9]), state)
 
 
 @pytest.mark.parametrize("word", [b"haus", None, 3, ["haus"]])

@@ -569,17 +569,17 @@ class Stream:
         # Release 0.1 did not note the words read, which follow from the positions that each word's rows saw.
         writer.reads = writer.reads_from_limits() if first_release else list(state["reads"])
         stream._writer = writer
-        if not first_release:
-            stream._policy_memory = deepcopy(state["policy_memory"])
-            stream._owed = [OwedWord.from_json(word) for word in state["owed"]]
-            writer.drafting = Drafting.from_json(state["drafting"])
-        # Streams that were saved before there was a target have none.
-        if (lag := state.get("lag")) is not None:
-            stream._closed_words, stream._delays = lag["closed"], list(lag["delays"])
-            stream._lag = LagController.from_json(lag)
-        else:
+        if first_release:
+            # There was no target for the lag.
             stream._closed_words = max(0, stream.read - source.words)
             stream._delays = [stream.read - stream._closed_words] * len(stream._words)
+            return stream
+        stream._policy_memory = deepcopy(state["policy_memory"])
+        stream._owed = [OwedWord.from_json(word) for word in state["owed"]]
+        writer.drafting = Drafting.from_json(state["drafting"])
+        lag = state["lag"]
+        stream._closed_words, stream._delays = lag["closed"], list(lag["delays"])
+        stream._lag = LagController.from_json(lag)
         return stream
 
     def _check_restored(self) -> None:
