@@ -202,6 +202,20 @@ def test_restored_anywhere_every_policy_goes_on_with_the_same_words(
     assert before + run(restored, words[stop:]) == expected
 
 
+@pytest.mark.parametrize("encoder", ["pbe", "unidirectional", "bidirectional"])
+def test_commits_between_which_nothing_was_encoded_are_told_apart_when_restored(encoder: str) -> None:
+    """The word "–" normalises to nothing. It is read, and there is a draft after it, but no new position."""
+    words = ["ka", "–", "leta", "–", "–", "miso"]
+    expected = run(stream_of(Chaos(), HoldN(0), [6], encoder), words)
+    assert reads(expected)[:2] == [1, 2]
+    for stop in range(1, len(words)):
+        stream = stream_of(Chaos(), HoldN(0), [6], encoder)
+        before = [record for word in words[:stop] for record in stream.push(word)]
+        state = json.loads(json.dumps(stream.state()))
+        restored = Stream.restore(fake_model(Chaos(), encoder), GivenSegmenter([6]), state)
+        assert before + run(restored, words[stop:]) == expected
+
+
 @settings(max_examples=30)
 @given(st.lists(speeches, min_size=2, max_size=4), st.lists(policies, min_size=4, max_size=4), st.integers(1, 3))
 def test_together_streams_of_any_policies_get_what_they_get_alone(
