@@ -305,6 +305,7 @@ class Stream:
             self._writer.commit(insisted, kept)
         if insisted is not drafted:
             self._writer.drafting.guess = []
+        if insisted is not drafted or reason == "max-lag":
             policy.overrule(self._words, self._policy_memory)
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
