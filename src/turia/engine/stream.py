@@ -135,6 +135,11 @@ class Stream:
             "units": "words",
         }
 
+    def finished_words(self) -> tuple[int, int]:
+        """Source and target words of the sentences that are complete."""
+        source = self._writer.source.words + len(self.segmenter.pending)
+        return self.read - source, self.written - len(self._words) - len(self._owed)
+
     # --- the work, as model steps ---------------------------------------------------------------------------------
 
     def push_steps(self, word: str) -> Steps[list[Record]]:
