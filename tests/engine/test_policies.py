@@ -108,6 +108,31 @@ def test_a_policy_that_never_writes_falls_max_lag_words_behind_and_no_further() 
     assert reasons == ["max-lag"] * 6 + ["catch-up"] * 4
 
 
+class Wavering(Echo):
+    """Another word at each of the first two words that it reads, then an echo."""
+
+    def logits(self, state: Any) -> Logits:
+        scores = super().logits(state)
+        read = len(state.rows[-1].seen)
+        if read < 4:
+            scores[subwords().encode_word(SPEECH[-read])[0]] = 100.0
+        return scores
+
+
+def test_local_agreement_goes_on_behind_a_word_that_the_lag_forced() -> None:
+    records = run(stream_of(Wavering(), LocalAgreement(2), [6], max_lag=3), SPEECH[:6])
+    found = [(record.word, record.read, record.reason) for record in records if isinstance(record, Write)]
+    # The drafts after 3 and 4 words agree on the second and the third.
+    assert found == [
+        ("ka", 3, "max-lag"),
+        ("leta", 4, "policy"),
+        ("miso", 4, "policy"),
+        ("no", 5, "policy"),
+        ("punde", 6, "catch-up"),
+        ("rata", 6, "catch-up"),
+    ]
+
+
 def test_a_policy_s_memory_begins_empty_with_each_sentence_and_is_saved_in_between() -> None:
     records = run(stream_of(Echo(), Counting(), [5, 5]), SPEECH)
     assert reads(records) == [3, 5, 5, 5, 5, 8, 10, 10, 10, 10]
@@ -204,6 +229,20 @@ def test_restored_anywhere_every_policy_goes_on_with_the_same_words(
     state = json.loads(json.dumps(stream.state()))
     restored = Stream.restore(fake_model(Chaos(), encoder), GivenSegmenter(lengths), state)
     assert before + run(restored, words[stop:]) == expected
+
+
+@pytest.mark.parametrize("encoder", ["pbe", "unidirectional", "bidirectional"])
+def test_commits_between_which_nothing_was_encoded_are_told_apart_when_restored(encoder: str) -> None:
+    """The word "–" normalises to nothing. It is read, and there is a draft after it, but no new position."""
+    words = ["ka", "–", "leta", "–", "–", "miso"]
+    expected = run(stream_of(Chaos(), HoldN(0), [6], encoder), words)
+    assert reads(expected)[:2] == [1, 2]
+    for stop in range(1, len(words)):
+        stream = stream_of(Chaos(), HoldN(0), [6], encoder)
+        before = [record for word in words[:stop] for record in stream.push(word)]
+        state = json.loads(json.dumps(stream.state()))
+        restored = Stream.restore(fake_model(Chaos(), encoder), GivenSegmenter([6]), state)
+        assert before + run(restored, words[stop:]) == expected
 
 
 @settings(max_examples=30)

@@ -37,6 +37,24 @@ def test_with_n_1_the_whole_draft_is_committed() -> None:
     assert kept(LocalAgreement(1), ["ab", "c"]) == [2, 1]
 
 
+def test_words_that_it_did_not_keep_are_part_of_its_next_drafts() -> None:
+    memory: dict[str, Any] = {}
+    policy = LocalAgreement(2)
+    assert policy.keep(Situation(1, 0), draft("x"), memory) == 0
+    assert policy.keep(Situation(2, 0), draft("abc"), memory) == 0
+    policy.overrule(["a"], memory)
+    assert policy.keep(Situation(3, 1), draft("bcd"), memory) == 2
+
+
+def test_drafts_with_another_word_in_the_place_of_one_that_was_written_do_not_agree() -> None:
+    memory: dict[str, Any] = {}
+    policy = LocalAgreement(2)
+    assert policy.keep(Situation(1, 0), draft("abc"), memory) == 0
+    policy.overrule(["x"], memory)
+    assert policy.keep(Situation(2, 1), draft("bc"), memory) == 0
+    assert policy.keep(Situation(3, 1), draft("bd"), memory) == 1
+
+
 def test_its_memory_stays_small() -> None:
     memory: dict[str, Any] = {}
     policy = LocalAgreement(2)

@@ -33,11 +33,10 @@ def value(page: bytes, name: str) -> float:
 
 def test_words_are_counted_and_their_lag_measured() -> None:
     metrics = Metrics()
-    metrics.count_words(EVENTS)
+    metrics.count_words(EVENTS, [1])
     page = metrics.text()
     assert value(page, "turia_source_words_total") == 2
     assert value(page, "turia_target_words_total") == 1
-    # One source word more than target words, when the first was written.
     assert (value(page, "turia_lag_words_count"), value(page, "turia_lag_words_sum")) == (1, 1)
 
 
@@ -67,15 +66,15 @@ def test_refusals_are_counted_where_they_are_logged() -> None:
 
 def test_no_text_is_on_the_page() -> None:
     metrics = Metrics()
-    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("hidden", 0, 1, 0, "policy")])
+    metrics.count_words([SourceWord("geheim", 0, 1.0), Write("hidden", 0, 1, 0, "policy")], [0])
     assert b"geheim" not in metrics.text()
     assert b"hidden" not in metrics.text()
 
 
 def test_servers_add_up_what_they_counted() -> None:
     one, other = Metrics(), Metrics()
-    one.count_words(EVENTS)
-    other.count_words(EVENTS[:2])
+    one.count_words(EVENTS, [1])
+    other.count_words(EVENTS[:2], [])
     other.refusals.labels("capacity").inc(3)
     counts = [metrics.counts() for metrics in (one, other)]
     sums = {name: sum(count.get(name, 0.0) for count in counts) for count in counts for name in count}

@@ -17,7 +17,7 @@ import ray.data
 
 from turia.system.processes import Result, Task
 
-TASKS_A_CORE = 8
+TASKS_PER_CORE = 8
 """Drawn at once, so that memory stays small however long the corpus is."""
 
 
@@ -26,7 +26,7 @@ def on_ray(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Re
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False
-    wave_size = TASKS_A_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    wave_size = TASKS_PER_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
     waiting = iter(tasks)
     while wave := list(islice(waiting, wave_size)):
         rows = [{"task": pickle.dumps(task)} for task in wave]

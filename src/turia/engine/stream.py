@@ -145,6 +145,11 @@ class Stream:
             "units": "words",
         }
 
+    def finished_words(self) -> tuple[int, int]:
+        """Source and target words of the sentences that are complete."""
+        source = self._writer.source.words + len(self.segmenter.pending)
+        return self.read - source, self.written - len(self._words) - len(self._owed)
+
     # --- the work, as model steps ---------------------------------------------------------------------------------
 
     def push_steps(self, word: str, seconds: float | None = None) -> Steps[list[Record]]:
@@ -319,6 +324,7 @@ class Stream:
             self._writer.commit(insisted, kept)
         if insisted is not drafted:
             self._writer.drafting.guess, self._writer.drafting.margins = [], []
+        if insisted is not drafted or reason == "max-lag":
             policy.overrule(self._words, self._policy_memory)
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:

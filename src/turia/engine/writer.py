@@ -304,7 +304,11 @@ class Writer:
         """How many of the written pieces went into the decoder with each call: what a draft committed at once, a word
         of the beam, or a piece of the greedy search."""
         if isinstance(self.settings.policy, LookingPolicy):
-            return list(Counter(self.row_limits).values())
+            # Not by what the rows saw: a word that normalises to nothing is read, but adds no position.
+            pieces = Counter[int]()
+            for read, count in zip(self.reads, self.target.pieces, strict=True):
+                pieces[read] += count
+            return list(pieces.values())
         return self.target.pieces if self.settings.beam > 1 else [1] * len(self.target.ids)
 
     def _window_at(self, positions: int) -> Window:

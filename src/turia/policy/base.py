@@ -125,7 +125,8 @@ class LookingPolicy(Policy):
         """How many words of the draft are committed. `memory` is empty at the beginning of each sentence."""
 
     def overrule(self, written: Sequence[str], memory: Memory) -> None:
-        """Other words of the sentence were committed than were kept: a word stood there that had gone out before."""
+        """Other words were committed than were kept: a word stood there that had gone out before, or the policy fell
+        `max_lag` words behind. `written` are all words of the sentence that are committed now."""
 
 
 class LearnedPolicy(Policy):

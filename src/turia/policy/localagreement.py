@@ -34,8 +34,8 @@ class LocalAgreement(LookingPolicy):
         return kept
 
     def overrule(self, written: Sequence[str], memory: Memory) -> None:
-        """Drafts of another sentence are of no use any more."""
-        memory.update(drafts=[], committed=list(written))
+        """The next draft follows these words. Drafts that have others there agree with it on none of its words."""
+        memory["committed"] = list(written)
 
 
 def common_prefix(sentences: list[list[str]]) -> int:

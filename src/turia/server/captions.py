@@ -173,7 +173,7 @@ def inputs_of(message: InputMessage) -> list[NumberedInput]:
 
 @dataclass(frozen=True)
 class Counts:
-    """Source words, target words and sentences of the streams that came before this one."""
+    """Source words, target words and sentences, such as those of the streams that came before this one."""
 
     read: Natural = 0
     written: Natural = 0
@@ -274,6 +274,11 @@ class Captions:
     @property
     def model(self) -> Model:
         return self.stream.model
+
+    def finished(self) -> Counts:
+        """Words and sentences of the session that are complete."""
+        before, (read, written) = self._before, self.stream.finished_words()
+        return Counts(before.read + read, before.written + written, before.sentences + self.stream.sentence)
 
     def apply(self, inputs: Sequence[Input], clock: Clock) -> Steps[list[Event]]:
         """The events of these inputs."""

@@ -47,7 +47,7 @@ class Metrics:
         )
         self.lag = Histogram(
             "turia_lag_words",
-            "Source words read minus target words written, when a target word is written",
+            "Source words read that have no translation yet, when a target word is written",
             buckets=WORDS,
             registry=self.registry,
         )
@@ -65,14 +65,15 @@ class Metrics:
             level = logging.WARNING if code in WORRYING else logging.INFO
             log.log(level, "refused", extra={"code": code} | ({"left_out": left_out} if left_out else {}))
 
-    def count_words(self, events: Iterable[Event]) -> None:
-        """Source and target words among new events, and how far behind the target words are."""
+    def count_words(self, events: Iterable[Event], lags: Iterable[int]) -> None:
+        """Source and target words among new events, and how far behind the target words are (`turia.server.lag`)."""
         for event in events:
             if isinstance(event, SourceWord):
                 self.words_in.inc()
             elif isinstance(event, Write):
                 self.words_out.inc()
-                self.lag.observe(max(0, event.read - event.index - 1))
+        for lag in lags:
+            self.lag.observe(lag)
 
     def text(self) -> bytes:
         """The page that Prometheus reads."""

@@ -347,7 +347,7 @@ class Hub:
         events = [EVENTS.to_json(event) for event in report.events]
         for delay in session.advance(report.progress, events, time.monotonic(), report.tentative):
             self.metrics.delay.observe(delay)
-        self.metrics.count_words(report.events)
+        self.metrics.count_words(report.events, report.lags)
         if report.progress.ended:
             log.info("session ends", extra=self._described(session))
 

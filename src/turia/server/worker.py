@@ -25,6 +25,7 @@ from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS, Event
 from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail
+from turia.server.lag import Lag
 from turia.server.logs import alias
 from turia.server.progress import Progress
 from turia.server.stores.base import DamagedError, SessionUpdate, Store, StoreError
@@ -48,6 +49,9 @@ class Task:
     failed: bool = False
     """Its captions are ahead of the store: whatever else is submitted for it is left undone."""
 
+    def __post_init__(self) -> None:
+        self.lag = Lag(self.captions)
+
 
 @dataclass(frozen=True)
 class Done:
@@ -58,6 +62,8 @@ class Done:
     events: tuple[Event, ...]
     tentative: Tentative | None = None
     """What may still change, behind these events."""
+    lags: tuple[int, ...] = ()
+    """Of each target word among these events, in words."""
 
 
 Cause = Literal["failed", "moved", "store", "damaged"]
@@ -193,7 +199,8 @@ class Worker:
             del task.waiting[: result.inputs]
             if not task.waiting:
                 del self._busy[task.session_id]
-            self._report(Done(task, result.update.after, result.events, result.tentative))
+            lags = tuple(task.lag.of(result.events))
+            self._report(Done(task, result.update.after, result.events, result.tentative, lags))
 
     def _fail(self, task: Task, cause: Cause = "failed") -> None:
         task.failed = True

@@ -27,7 +27,7 @@ from turia.speech.recogniser import RATE, Samples
 FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
 BEGIN, END = 1, 2
 """Pieces that begin and end a text."""
-PIECES_A_SECOND, LEAST_PIECES = 6.5, 3
+PIECES_PER_SECOND, LEAST_PIECES = 6.5, 3
 """A text of more is invented; Moonshine's authors give the first figure."""
 LOOP_TURNS, LOOP_PIECES = 3, 12
 """A text that says the same so many times on end, in at least so many pieces, is invented."""
@@ -83,7 +83,7 @@ class MoonshineDecoder:
         (states,) = self._encoder.run(None, {"input_values": sound[None], "attention_mask": mask})
         cache, last = self._no_cache, BEGIN
         found: list[tuple[int, float]] = []
-        while len(found) < max(LEAST_PIECES, len(sound) / RATE * PIECES_A_SECOND):
+        while len(found) < max(LEAST_PIECES, len(sound) / RATE * PIECES_PER_SECOND):
             first = cache is self._no_cache
             feed = {
                 "input_ids": np.array([[last]], np.int64),
