@@ -19,8 +19,13 @@ REFERENCES = {"set": ["a b c d e f g h", "h g f e d c b a"] * 20}
 def row(policy: Policy, al: float, right: int, window: int | None = None, target_lag: str | None = None) -> Row:
     """Of each sentence, so many first words are right."""
     lines = [" ".join([*line.split()[:right], *["?"] * (8 - right)]) for line in REFERENCES["set"]]
-    figures = (Figure("BLEU", 10.0 * right, "sacrebleu"), Figure("chrF", 50.0, ""), Figure("AP", 0.5, ""))
-    figures += (Figure("AL", al, "authors"), Figure("DAL", al, "authors"))
+    figures = (
+        Figure("BLEU", 10.0 * right, "sacrebleu"),
+        Figure("chrF", 50.0, ""),
+        Figure("AP", 0.5, ""),
+        Figure("AL", al, "authors"),
+        Figure("DAL", al, "authors"),
+    )
     report = Report(figures, 1, 40, 0, "", tuple(lines))
     k = policy.k if isinstance(policy, WaitK) else None
     details = Configuration(window, policy, 0, target_lag=target_lag).as_json()

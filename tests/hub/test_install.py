@@ -15,6 +15,7 @@ from tests.hub.conftest import NLLB, OPUS
 from turia.cli import main
 from turia.export.offline import POLICY
 from turia.hub.install import segmenters
+from turia.policy.holdn import HoldN
 from turia.runtime.translator import Translator
 
 
@@ -44,7 +45,7 @@ def test_a_folder_is_added_and_its_name_works_everywhere(
     assert "a model 'opus-mt-de-en' is there; `turia models remove opus-mt-de-en` first" in capsys.readouterr().err
     assert main(["models", "add", str(folder), "--name", "mine", "--beam", "2", "--policy", "hold-n:n=1"]) == 0
     mine = Translator.load("mine")
-    assert (mine.model.beam, mine.model.policy) == (2, "hold-n:n=1")
+    assert (mine.model.beam, mine.model.policy) == (2, HoldN(1))
     assert mine.stream(k=3).header()["policy"] == "wait-k:k=3,rounding=floor"
 
 

@@ -110,7 +110,7 @@ def test_words_after_a_change_of_the_model_are_translated_by_the_new_one(store: 
 def test_a_session_that_fails_harms_no_other(store: SqliteStore, caplog: pytest.LogCaptureFixture) -> None:
     bad, good = task(store, "bad"), task(store, "good")
 
-    def explode(word: str) -> Steps[list[Record]]:
+    def explode(word: str, seconds: float | None = None) -> Steps[list[Record]]:
         raise RuntimeError(f"cannot bear {word}")
         yield
 
