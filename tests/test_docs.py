@@ -283,7 +283,7 @@ def test_command_lines_were_found_and_wrong_ones_are_refused() -> None:
             parse(wrong)
 
 
-GROUPS = ("segmenter", "policy")
+GROUPS = ("models", "policy", "segmenter")
 """Commands that have commands below them."""
 OPTIONS = {
     name.partition(" ")[2]: set(re.findall(r"(?<![\w-])--[\w-]+", part))
