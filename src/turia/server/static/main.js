@@ -3,7 +3,7 @@
 import { Captions, languageName } from "./captions.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
-import { Microphone, Player, canListen, isPunctuated, typing, wordsOf } from "./sources.js";
+import { Microphone, Player, canListen, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
@@ -173,6 +173,7 @@ function silence() {
   quiet = microphone?.stop() ?? quiet;
   microphone = null;
   find("mic").textContent = "Start listening";
+  find("unheard").hidden = true;
   return quiet;
 }
 
@@ -214,7 +215,8 @@ function listen() {
     silence();
     showStatus("error", reason);
   };
-  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words));
+  const heard = (sound) => { find("unheard").hidden = sound; };
+  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words), heard);
   find("mic").textContent = "Stop listening";
 }
 
@@ -273,11 +275,13 @@ function setUpSources() {
   find("file").addEventListener("change", async () => {
     const [file] = find("file").files;
     if (!file) return;
-    const text = await file.text();
+    try {
+      playText(await textOf(file));
+    } catch (error) {
+      showStatus("error", error.message);
+    }
     // The same file may be chosen again.
     find("file").value = "";
-    if (wordsOf(text).length) playText(text);
-    else showStatus("error", `${file.name} has no words`);
   });
   find("panel-asr").addEventListener("submit", (event) => {
     event.preventDefault();
