@@ -56,3 +56,48 @@ def test_a_microphone_without_sound_says_so(browser: Browser, server: FakeServer
     page.get_by_role("button", name="Stop listening").click()
     expect(page.locator("#unheard")).to_be_hidden()
     context.close()
+
+
+def test_a_file_goes_on_where_it_was_when_the_page_is_loaded_again(page: Page) -> None:  # noqa: F811
+    text = [f"w{i}" for i in range(40)]
+    page.locator("#rate").evaluate("rate => { rate.max = 600; rate.value = 600 }")
+    file = {"name": "a.txt", "mimeType": "text/plain", "buffer": " ".join(text).encode()}
+    page.locator("#file").set_input_files(file)
+    expect(page.locator("#source .word").nth(5)).to_be_visible()
+    page.reload()
+    page.locator("#rate").evaluate("rate => { rate.max = 6000; rate.value = 6000 }")
+    expect(page.locator("#target .word")).to_have_count(40)
+    assert words(page, "source") == text
+    expect(page.locator("#source .waiting")).to_have_count(0)
+    expect(page.locator("#player")).to_be_hidden()
+    # What was typed is finished, as nobody knows what would have followed.
+    type_words(page, "ka le ")
+    expect(page.locator("#source .waiting")).to_have_count(2)
+    page.reload()
+    expect(page.locator("#target .word")).to_have_count(42)
+    expect(page.locator("#source .waiting")).to_have_count(0)
+
+
+@pytest.mark.parametrize("answer", ["New session", "Go on here"])
+def test_a_duplicated_tab_asks_before_it_takes_the_session(
+    page: Page,  # noqa: F811
+    server: FakeServer,
+    answer: str,
+) -> None:
+    type_words(page, "ka. ")
+    expect(page.locator("#target .word")).to_have_count(1)
+    kept = page.evaluate("sessionStorage.getItem('turia-session')")
+    second = page.context.new_page()
+    second.goto(server.url)
+    # As a browser does that duplicates a tab.
+    second.evaluate("kept => sessionStorage.setItem('turia-session', kept)", kept)
+    second.reload()
+    second.get_by_role("button", name=answer).click()
+    if answer == "New session":
+        expect(second.locator("#status")).to_have_text("Ready")
+        type_words(page, "le. ")
+        expect(page.locator("#target .word")).to_have_count(2)
+    else:
+        expect(page.locator("#status")).to_have_text("the session goes on in another connection")
+        type_words(second, "le. ")
+        expect(second.locator("#target .word")).to_have_count(2)

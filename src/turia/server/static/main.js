@@ -1,6 +1,7 @@
 // The speaker's page: chooses a source, begins a session with the first word, and shows what comes.
 
 import { Captions, languageName } from "./captions.js";
+import { hold, isHeldElsewhere } from "./claim.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
 import { Microphone, Player, canListen, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
@@ -8,6 +9,9 @@ import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
 const KEY = "turia-key";
+// The text that is being played, and how far it is.
+const PLAYED = "turia-played";
+const PLACE = "turia-place";
 const SAMPLES = ["de", "en"];
 const SPEECH_WORDS = 20;
 const find = (id) => document.getElementById(id);
@@ -41,6 +45,7 @@ function attach(session, secret, kept) {
   find("finish").disabled = ending;
   find("sources").inert = ending;
   document.body.dataset.session = session;
+  hold(session);
   const keep = () => {
     // The connection says so while it is being made, too.
     if (connection && !over) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
@@ -94,6 +99,7 @@ function showState(state, text) {
   find("sources").inert = true;
   silence();
   forget(KEPT);
+  hold(null);
   find("finish").textContent = "New session";
   find("finish").disabled = false;
 }
@@ -116,15 +122,19 @@ async function begin(punctuated) {
   }
 }
 
-// Null if the question is put away.
-function askForKey(question) {
-  const dialog = find("key-dialog");
-  find("key-title").textContent = question;
+// Whether the answer is yes; a question that is put away is answered with no.
+function ask(dialog) {
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "go" ? find("key").value : null), { once: true });
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "go"), { once: true });
   });
+}
+
+// Null if the question is put away.
+async function askForKey(question) {
+  find("key-title").textContent = question;
+  return (await ask(find("key-dialog"))) ? find("key").value : null;
 }
 
 // What is said or chosen while the session begins waits for it.
@@ -169,6 +179,7 @@ function pause() {
 function silence() {
   player?.stop();
   player = null;
+  forget(PLAYED);
   showPlayer(false);
   quiet = microphone?.stop() ?? quiet;
   microphone = null;
@@ -177,19 +188,31 @@ function silence() {
   return quiet;
 }
 
-function playText(text) {
+function playText(text, from = 0) {
   silence();
   const shown = (share, over) => {
     find("played").value = share;
+    // A page that is loaded again goes on here. No word is in between: it is sent in the same turn.
+    store(PLACE, String(player.at));
     if (!over) return;
+    forget(PLAYED);
     showPlayer(false);
     pause();
   };
   const punctuated = isPunctuated(text);
   player = new Player(text, () => Number(find("rate").value), (words) => say(words, punctuated), shown);
+  player.at = from;
   if (player.over) return;
+  store(PLAYED, text);
   showPlayer(true);
   player.play();
+}
+
+// After the page was loaded again. Words that wait for others which do not come would wait for ever: they are finished.
+function goOn() {
+  const text = load(PLAYED);
+  if (text) playText(text, Number(load(PLACE)));
+  else pause();
 }
 
 // The player stands where sources are chosen.
@@ -371,7 +394,14 @@ async function setUp() {
   dial.begin();
   showExample();
   const left = JSON.parse(load(KEPT));
-  if (left) attach(left.session, left.secret, left.kept);
+  if (!left) return;
+  if ((await isHeldElsewhere(left.session)) && !(await ask(find("held-dialog")))) {
+    forget(KEPT);
+    forget(PLAYED);
+    return;
+  }
+  attach(left.session, left.secret, left.kept);
+  goOn();
 }
 
 setUp().catch(() => showStatus("error", "The server does not answer"));
