@@ -1,4 +1,4 @@
-"""What an operator meets at an event, in a real browser: bad files, a dead microphone, two tabs, a change of direction."""
+"""What an operator meets at an event, in a real browser: bad files, a dead microphone, two tabs, overlays."""
 
 from __future__ import annotations
 
@@ -101,3 +101,35 @@ def test_a_duplicated_tab_asks_before_it_takes_the_session(
         expect(page.locator("#status")).to_have_text("the session goes on in another connection")
         type_words(second, "le. ")
         expect(second.locator("#target .word")).to_have_count(2)
+
+
+def test_an_overlay_is_as_its_address_says(page: Page, server: FakeServer) -> None:  # noqa: F811
+    type_words(page, "ka le. ")
+    expect(page.locator("#target .word")).to_have_count(2)
+    address = server.url + str(page.locator("#overlay-link").get_attribute("href"))
+    overlay = page.context.new_page()
+    overlay.goto(address)
+    expect(overlay.locator("#lines span")).to_have_text(["ka", "le"])
+    expect(overlay.locator(".notice")).to_have_text("Machine translation")
+    overlay.goto(f"{address}?lines=3&size=40&color=ffe14d&background=00000000&position=top&align=left&language=de")
+    # What is spoken is not a translation.
+    expect(overlay.locator("#lines span")).to_have_text(["ka", "le."])
+    expect(overlay.locator(".notice")).to_be_hidden()
+    box = overlay.locator("#captions")
+    style = box.evaluate(
+        "it => { const s = getComputedStyle(it); return [s.fontSize, s.color, s.backgroundColor, s.height] }"
+    )
+    assert style == ["40px", "rgb(255, 225, 77)", "rgba(0, 0, 0, 0)", "162px"]
+    placed = box.bounding_box()
+    assert placed is not None
+    assert placed["y"] < 100
+    # The same language when it is what is translated into.
+    page.locator("#model").select_option("en-de")
+    type_words(page, "mi. ")
+    expect(overlay.locator("#lines span")).to_have_text(["mi"])
+    expect(overlay.locator(".notice")).to_be_visible()
+    overlay.goto(f"{address}?notice=Automatic&notice-position=bottom")
+    expect(overlay.locator(".notice")).to_have_text("Automatic")
+    expect(overlay.locator(".notice")).to_have_attribute("data-position", "bottom")
+    overlay.goto(f"{address}?lines=many")
+    expect(overlay.locator("#captions.speaking")).to_have_text("lines=many: expected a number from 1 to 10")
