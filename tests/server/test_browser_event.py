@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 import pytest
@@ -133,3 +134,21 @@ def test_an_overlay_is_as_its_address_says(page: Page, server: FakeServer) -> No
     expect(overlay.locator(".notice")).to_have_attribute("data-position", "bottom")
     overlay.goto(f"{address}?lines=many")
     expect(overlay.locator("#captions.speaking")).to_have_text("lines=many: expected a number from 1 to 10")
+
+
+def test_a_file_with_punctuation_is_cut_where_it_says(page: Page) -> None:  # noqa: F811
+    sent: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+    type_words(page, "ka le ")
+    expect(page.locator("#source .word")).to_have_count(2)
+    page.locator("#rate").evaluate("rate => { rate.max = 6000; rate.value = 6000 }")
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"Mi no. Pu ra."})
+    expect(page.locator("#target .word")).to_have_count(6)
+    expect(page.locator("#player")).to_be_hidden()
+    type_words(page, "so ")
+    expect(page.locator("#source .word")).to_have_count(7)
+    inputs: list[str] = []
+    for message in map(json.loads, sent):
+        inputs += message.get("words", [])
+        inputs += [f"punctuation {message['punctuation']}"] if message["type"] == "settings" else []
+    assert inputs == ["ka", "le", "punctuation True", "Mi", "no.", "Pu", "ra.", "punctuation False", "so"]

@@ -28,6 +28,10 @@ let beginning = null;
 let queued = [];
 let player = null;
 let microphone = null;
+// Whether the session takes sentence ends from the punctuation; null while nobody knows.
+let trusted = null;
+// What it is to do again when the text has been played that is played now; null for no change.
+let trustedBefore = null;
 // Kept when the microphone that was stopped last has said its last words.
 let quiet;
 
@@ -84,6 +88,7 @@ function show(events) {
   captions.apply(events);
   for (const event of events) {
     if (event.type !== "settings") continue;
+    trusted = event.punctuation;
     find("model").value = event.model;
     dial.show(event);
     // Without punctuation a model must find sentence ends itself; the server would refuse another one.
@@ -169,6 +174,19 @@ async function say(words, punctuation = false) {
   }
 }
 
+// Without punctuation a model must find sentence ends itself.
+function trust(punctuation) {
+  const wanted = punctuation || !segmenting.has(find("model").value);
+  if (trusted === null || wanted === trusted) return;
+  trusted = wanted;
+  send({ type: "settings", punctuation: wanted });
+}
+
+function trustAsBefore() {
+  if (trustedBefore !== null) trust(trustedBefore);
+  trustedBefore = null;
+}
+
 function pause() {
   send({ type: "pause" });
 }
@@ -180,6 +198,7 @@ function silence() {
   player?.stop();
   player = null;
   forget(PLAYED);
+  trustAsBefore();
   showPlayer(false);
   quiet = microphone?.stop() ?? quiet;
   microphone = null;
@@ -188,22 +207,30 @@ function silence() {
   return quiet;
 }
 
-function playText(text, from = 0) {
+// `before` is what the session trusted before a text that goes on `from` here.
+function playText(text, from = 0, before = null) {
   silence();
   const shown = (share, over) => {
     find("played").value = share;
     // A page that is loaded again goes on here. No word is in between: it is sent in the same turn.
-    store(PLACE, String(player.at));
+    store(PLACE, JSON.stringify([player.at, trustedBefore]));
     if (!over) return;
     forget(PLAYED);
     showPlayer(false);
     pause();
+    trustAsBefore();
   };
   const punctuated = isPunctuated(text);
   player = new Player(text, () => Number(find("rate").value), (words) => say(words, punctuated), shown);
   player.at = from;
   if (player.over) return;
   store(PLAYED, text);
+  trustedBefore = before;
+  if (before === null && trusted !== null) {
+    const now = trusted;
+    trust(punctuated);
+    if (trusted !== now) trustedBefore = now;
+  }
   showPlayer(true);
   player.play();
 }
@@ -211,7 +238,7 @@ function playText(text, from = 0) {
 // After the page was loaded again. Words that wait for others which do not come would wait for ever: they are finished.
 function goOn() {
   const text = load(PLAYED);
-  if (text) playText(text, Number(load(PLACE)));
+  if (text) playText(text, ...JSON.parse(load(PLACE)));
   else pause();
 }
 
