@@ -62,8 +62,8 @@ def test_a_microphone_without_sound_says_so(browser: Browser, server: FakeServer
 def test_a_file_goes_on_where_it_was_when_the_page_is_loaded_again(page: Page) -> None:  # noqa: F811
     text = [f"w{i}" for i in range(40)]
     page.locator("#rate").evaluate("rate => { rate.max = 600; rate.value = 600 }")
-    file = {"name": "a.txt", "mimeType": "text/plain", "buffer": " ".join(text).encode()}
-    page.locator("#file").set_input_files(file)
+    played = " ".join(text).encode()
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": played})
     expect(page.locator("#source .word").nth(5)).to_be_visible()
     page.reload()
     page.locator("#rate").evaluate("rate => { rate.max = 6000; rate.value = 6000 }")
@@ -133,7 +133,7 @@ def test_an_overlay_is_as_its_address_says(page: Page, server: FakeServer) -> No
     expect(overlay.locator(".notice")).to_have_text("Automatic")
     expect(overlay.locator(".notice")).to_have_attribute("data-position", "bottom")
     overlay.goto(f"{address}?lines=many")
-    expect(overlay.locator("#captions.speaking")).to_have_text("lines=many: expected a number from 1 to 10")
+    expect(overlay.locator("#captions.speaking")).to_have_text("lines=many: expected a whole number from 1 to 10")
 
 
 def test_a_file_with_punctuation_is_cut_where_it_says(page: Page) -> None:  # noqa: F811

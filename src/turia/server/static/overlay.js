@@ -95,5 +95,5 @@ try {
   new Connection(session, null, { events, status: ignored, clock: ignored, kept: ignored });
 } catch (error) {
   add(error.message);
-  box.classList.add("speaking");
+  box.classList.add("speaking", "wrong");
 }

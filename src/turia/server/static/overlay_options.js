@@ -1,9 +1,9 @@
 // The options of the overlay, in its address (docs/server.md). What is wrong is an error: on air nobody guesses.
 
 const one = (...allowed) => ({ expected: allowed.join(", "), takes: (text) => allowed.includes(text) });
-const number = (least, most) => ({
-  expected: `a number from ${least} to ${most}`,
-  takes: (text) => /^\d+(\.\d+)?$/.test(text) && Number(text) >= least && Number(text) <= most,
+const whole = (least, most) => ({
+  expected: `a whole number from ${least} to ${most}`,
+  takes: (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
 });
 const colour = {
   expected: "a colour such as ffe14d, or 000000b3 with how dense it is",
@@ -11,8 +11,8 @@ const colour = {
 };
 
 const OPTIONS = {
-  lines: number(1, 10),
-  size: number(8, 200),
+  lines: whole(1, 10),
+  size: whole(8, 200),
   color: colour,
   background: colour,
   position: one("top", "middle", "bottom"),
