@@ -118,7 +118,7 @@ A_POLICY = f"policy is a string, expected a policy: {', '.join(POLICIES)}, each 
         ('{"type":"settings","seq":1,"k":"secret"}', "k is a string, expected a whole number from 1 to 100"),
         (
             '{"type":"settings","seq":1}',
-            "settings without k, model, policy and target_lag, expected at least one of them",
+            "settings without k, model, policy, target_lag and punctuation, expected one or more",
         ),
         ('{"type":"settings","seq":1,"policy":"secret:n=1"}', A_POLICY),
         ('{"type":"settings","seq":1,"policy":"hold-n:n=-1"}', A_POLICY),

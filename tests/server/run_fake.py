@@ -1,7 +1,7 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
-there), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
+there), pages, whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.server.fakes import fake_translators
 from turia.server.limits import Limits
 from turia.server.logs import configure
+from turia.server.pages import Pages
 from turia.server.serve import ServeOptions, serve
 
 if __name__ == "__main__":
@@ -26,6 +27,7 @@ if __name__ == "__main__":
     origins = tuple(given.get("origins", ()))
     operators = Path(given["operator_key_file"]) if "operator_key_file" in given else None
     options = ServeOptions(
-        "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"), operators
-    )
+        "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"), operators,
+        pages=Pages(**given.get("pages", {})),
+    )  # fmt: skip
     serve(fake_translators(Path(given["hold"]) if "hold" in given else None), options)

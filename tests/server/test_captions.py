@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.engine.fakes import WORDS, Echo
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import run_steps
+from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.policy.holdn import HoldN
 from turia.protocol.events import EVENTS
@@ -182,6 +183,32 @@ def test_a_change_of_direction_goes_on_counting() -> None:
     assert trace.source_words() == 4
     assert [event["sentence"] for event in events if event["type"] == "sentence"] == [0, 1]
     assert captions.progress == Progress(6, 1 + len(events), ended=True)
+
+
+class Asked(FakeTranslator):
+    """Notes for each stream whether punctuation was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__("de-en", Echo())
+        self.asked: list[bool] = []
+
+    def stream(
+        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+    ) -> Stream:
+        self.asked.append(punctuation)
+        return super().stream(k=k, policy=policy, target_lag=target_lag, punctuation=punctuation)
+
+
+def test_sentence_ends_come_from_elsewhere_at_once() -> None:
+    translator = Asked()
+    captions, _ = Captions.begin({"de-en": translator}, StreamChoice("de-en", 9, False))
+    events = apply(captions, [*said("ka", "le"), SettingsChange(3, punctuation=True), *said("mi", first=4)])
+    events += apply(captions, [SettingsChange(5, punctuation=True), EndOfStream(6)])
+    # The same again changes nothing.
+    assert translator.asked == [False, True]
+    assert [event["punctuation"] for event in events if event["type"] == "settings"] == [True, True]
+    assert [event["sentence"] for event in events if event["type"] == "sentence"] == [0, 1]
+    assert [event["index"] for event in events if event["type"] == "write"] == [0, 1, 2]
 
 
 def test_the_events_of_release_0_1_come_out_to_the_letter() -> None:

@@ -234,6 +234,16 @@ def serve(
     ] = "text",
     pause: Pause = PAUSE,
     policy: Policy = None,
+    notice: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the pages say of the captions; empty for nothing.")
+    ] = "Machine translation",
+    notice_position: Annotated[
+        Literal["top", "bottom"], typer.Option(help="Where the pages say it: above the captions or below.")
+    ] = "top",
+    frame_ancestor: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Let this site embed the audience's page and the overlay: https://a.org."),
+    ] = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
@@ -244,7 +254,8 @@ def serve(
     from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
     from turia.server.limits import Limits, parse_time
     from turia.server.logs import configure
-    from turia.server.serve import ServeOptions, checked_access, data_folder, listen
+    from turia.server.pages import Pages
+    from turia.server.serve import ServeOptions, check_origins, checked_access, data_folder, listen
     from turia.server.serve import serve as run_server
 
     if store is not None:
@@ -259,6 +270,8 @@ def serve(
     configure(log_level, log_format)
     # What can be refused is refused before models are loaded.
     checked_access(host, key_file, origin or (), operator_key_file)
+    check_origins(frame_ancestor or ())
+    pages = Pages(notice, notice_position, tuple(frame_ancestor or ()))
     listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
@@ -286,13 +299,14 @@ def serve(
         origins = tuple(origin or ())
         deployed = Deployed(
             store, names, streams, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
-            key_file=key_file, operator_key_file=operator_key_file, origins=origins,
+            key_file=key_file, operator_key_file=operator_key_file, origins=origins, pages=pages,
             limits=Limits(keep=keep, pause=pause),
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
     limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause)
     options = ServeOptions(
-        host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures
-    )
+        host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
+        pages,
+    )  # fmt: skip
     run_server({translator.model.name: translator for translator in loaded}, options, listening)

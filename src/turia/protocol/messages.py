@@ -131,7 +131,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """Another latency from the next sentence on, or another direction at once."""
+    """Another latency from the next sentence on; another direction, or other sentence ends, at once."""
 
     seq: Seq
     k: Lead | None = None
@@ -140,10 +140,12 @@ class SettingsChange:
     policy: PolicyText | None = None
     target_lag: TargetLagText | None = None
     """A new k or policy without it is not moved any more."""
+    punctuation: bool | None = None
+    """Whether sentence ends are taken from the punctuation from now on."""
 
     def __post_init__(self) -> None:
-        if self.k is None and self.model is None and self.policy is None and self.target_lag is None:
-            raise ConfigError("settings without k, model, policy and target_lag, expected at least one of them")
+        if {self.k, self.model, self.policy, self.target_lag, self.punctuation} == {None}:
+            raise ConfigError("settings without k, model, policy, target_lag and punctuation, expected one or more")
         if self.k is not None and self.policy is not None:
             raise ConfigError("settings with k and with policy, expected one of them: k is short for wait-k")
 

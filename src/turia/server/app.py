@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field, TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
@@ -35,6 +35,7 @@ from turia.server.downloads import Downloads, TooManyError
 from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
+from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security_policy
 from turia.server.rest import add_rest
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
@@ -43,10 +44,8 @@ from turia.server.socket import serve_socket
 from turia.server.stores.base import DamagedError, Store, StoreError
 from turia.server.transcript import MEDIA_TYPES, TranscriptRequest
 
-STATIC = Path(__file__).parent / "static"
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
-    "object-src 'none'",
+    "Content-Security-Policy": security_policy(),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     # A page that was updated with the server must not run an old script against it.
@@ -110,10 +109,12 @@ def make_app(
     access: Access,
     cluster: Cluster | None = None,
     measures: bool = False,
+    pages: Pages = DEFAULT_PAGES,
 ) -> FastAPI:
     """The server's application; its hub is `app.state.hub` while it runs.
 
     `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
+    `pages`: what the operator has chosen for them.
     """
 
     @asynccontextmanager
@@ -165,7 +166,7 @@ def make_app(
     _add_sessions(app)
     add_deletion(app)
     add_rest(app)
-    _add_pages(app)
+    add_pages(app, pages)
     return app
 
 
@@ -389,17 +390,3 @@ async def _find(request: Request, session_id: str) -> ActiveSession:
     if session is None:
         raise HTTPException(404, "no such session")
     return session
-
-
-def _add_pages(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def index() -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    @app.get("/watch/{session_id}", include_in_schema=False)
-    async def watch(session_id: str) -> Response:
-        return FileResponse(STATIC / "watch.html")
-
-    @app.get("/overlay/{session_id}", include_in_schema=False)
-    async def overlay(session_id: str) -> Response:
-        return FileResponse(STATIC / "overlay.html")

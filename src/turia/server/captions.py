@@ -8,7 +8,8 @@ same events, in the same order.
 After each input, `state()` is all that is needed to go on with the next. What was shown is therefore never computed
 again: restored captions continue it, they do not repeat it.
 
-A change of direction ends the stream of one model and begins one of another; the counts of words and sentences go on.
+A change of direction, or of where sentence ends come from, ends a stream and begins another; the counts of words and
+sentences go on.
 """
 
 from __future__ import annotations
@@ -96,6 +97,18 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
         if choice.policy is not None and finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
         raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
+
+
+def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
+    """With the model and the sentence ends of the change: what needs a new stream."""
+    punctuation = choice.punctuation if change.punctuation is None else change.punctuation
+    return replace(choice, model=change.model or choice.model, punctuation=punctuation)
+
+
+def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
+    """That a stream can begin with what was chosen, if the change needs one."""
+    if change.model is not None or change.punctuation is not None:
+        begin_stream(translators, chosen_anew(choice, change))
 
 
 def change_stream(stream: Stream, choice: StreamChoice) -> None:
@@ -315,9 +328,7 @@ class Captions:
         policy = change.policy if change.policy or change.k else old.policy
         # Whoever chooses a fixed k or policy does not want it moved.
         target = change.target_lag if change.target_lag or change.k or change.policy else old.target_lag
-        self.choice = replace(
-            old, k=change.k or old.k, model=change.model or old.model, policy=policy, target_lag=target
-        )
+        self.choice = replace(chosen_anew(old, change), k=change.k or old.k, policy=policy, target_lag=target)
         events: list[Event] = []
         try:
             if change.k or change.policy or change.target_lag:
@@ -325,15 +336,15 @@ class Captions:
         except (ModelError, ConfigError) as error:
             self.choice = replace(self.choice, k=old.k, policy=old.policy, target_lag=old.target_lag)
             events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
-        if self.choice.model != old.model:
-            # Engines run a batch for one model: what is left of this stream is its last.
+        if (self.choice.model, self.choice.punctuation) != (old.model, old.punctuation):
+            # Engines run a batch for one model, and a stream has one segmenter: this one ends.
             records = yield from self.stream.flush_steps()
             events += self._events(records[:-1], clock)
             self._begin_next()
         return [*events, self.settings_event(self._now(clock))]
 
     def _begin_next(self) -> None:
-        """The stream of another model, after the one that has ended."""
+        """Another stream, after the one that has ended."""
         old, before = self.stream, self._before
         self._before = Counts(before.read + old.read, before.written + old.written, before.sentences + old.sentence)
         self.stream = begin_stream(self.translators, self.choice)

@@ -36,6 +36,7 @@ from turia.server.access import Keys
 from turia.server.app import Access, make_app
 from turia.server.captions import Translators
 from turia.server.limits import Limits
+from turia.server.pages import Pages
 from turia.server.serve import check_origins, listen, read_keys, refuse_strangers, url_of
 from turia.server.stores.base import JOURNAL
 from turia.server.stores.redis import RedisStore
@@ -95,6 +96,8 @@ class Deployed:
     without_keys: bool = False
     """Everybody who reaches the proxies may begin sessions: for addresses that only you can reach."""
     origins: tuple[str, ...] = ()
+    pages: Pages = field(default_factory=Pages)
+    """The notice, its position, and who may embed the pages."""
     journal: Positive = JOURNAL
     """Events of a session that Redis keeps."""
     limits: Limits = field(default_factory=Limits)
@@ -147,7 +150,7 @@ class Replica:
         store = RedisStore(deployed.store, journal=deployed.journal, keep=limits.keep, ticket_seconds=limits.ticket)
         operators = Keys(read_keys(deployed.operator_key_file))
         access = Access(Keys(read_keys(deployed.key_file)), deployed.origins, operators, deployed.key_file)
-        self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client))
+        self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client), pages=deployed.pages)
         return self._app
 
     async def check_health(self) -> None:
@@ -228,6 +231,7 @@ def build(args: dict[str, Any]) -> Application:
     """For a Serve config file: `import_path: turia.server.on_ray:build`."""
     deployed = from_dict(Deployed, args)
     check_origins(deployed.origins)
+    check_origins(deployed.pages.frame_ancestors)
     if taken := {"streams", "streams_per_key", "streams_a_key", "sockets"} & set(args.get("limits", {})):
         raise ConfigError(f"limits.{min(taken)} follows from `streams` and `audience` of the args; leave it out")
     if deployed.key_file is None and not deployed.without_keys:

@@ -30,6 +30,7 @@ from turia.server.cluster import Cluster
 from turia.server.guard import Connections, GuardedConfig, room_for
 from turia.server.keyring import read_keys as read_keys
 from turia.server.limits import Limits
+from turia.server.pages import DEFAULT_PAGES, Pages
 from turia.server.stores.base import Store
 from turia.server.stores.sqlite import SqliteStore
 from turia.server.tracebacks import LoopErrors
@@ -56,6 +57,7 @@ class ServeOptions:
     """Keys with which any session may be deleted."""
     measures: bool = False
     """Whether `limits.streams` was measured, and is to be measured again."""
+    pages: Pages = DEFAULT_PAGES
 
 
 def data_folder() -> Path:
@@ -95,7 +97,7 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     access = checked_access(options.host, options.key_file, options.origins, options.operator_key_file)
     listening = listening or listen(options.host, options.port)
     store, cluster = open_store(options)
-    app = make_app(translators, store, options.limits, access, cluster, options.measures)
+    app = make_app(translators, store, options.limits, access, cluster, options.measures, options.pages)
     limits = options.limits
     most = room_for(limits.sockets + limits.requests)
     config = GuardedConfig(

@@ -28,7 +28,7 @@ from turia.server.captions import (
     Translating,
     Translators,
     any_stream,
-    begin_stream,
+    check_change,
 )
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits, Strangers
@@ -258,9 +258,9 @@ class Hub:
             return
         assert session.task is not None
         for item in new:
-            if isinstance(item, SettingsChange) and item.model is not None:
+            if isinstance(item, SettingsChange):
                 # Tried here, where it can be refused: the worker could only fail.
-                begin_stream(self.translators, replace(session.task.captions.choice, model=item.model))
+                check_change(self.translators, session.task.captions.choice, item)
         session.receive(new, self.limits.unacknowledged, time.monotonic())
         self._worker.submit(session.task, new)
 

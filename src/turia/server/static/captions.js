@@ -3,6 +3,8 @@
 // Text from outside reaches the document by textContent alone.
 
 const PARAGRAPH_WORDS = 80;
+// Seconds without a word after which nobody is speaking, and there is no delay to tell.
+const QUIET_SECONDS = 10;
 const RIGHT_TO_LEFT = ["ar", "fa", "he", "ur"];
 
 // Events that an older release has stored say them by the model's name alone.
@@ -25,20 +27,18 @@ export function languageName(code) {
   }
 }
 
-function language(pane, title, code, fallback) {
-  title.textContent = code ? languageName(code) : fallback;
-  if (pane.language === code) return;
-  // What stands keeps its own language.
-  pane.language = code;
-  pane.breakLine();
-}
-
 // One side: paragraphs of words. Follows its end until the reader goes back, and again when the reader has come to it.
+// Text in another language than the text before it begins with a heading; the title is the one of the uppermost text
+// that is seen.
 class Pane {
-  constructor(text, onScroll) {
+  constructor(text, title, onScroll) {
     this.text = text;
+    this.title = title;
+    this.noName = title.textContent;
     this.paragraph = null;
     this.language = "";
+    // Where each language begins, and which.
+    this.parts = [];
     this.following = true;
     this.top = 0;
     this.tail = [];
@@ -48,8 +48,40 @@ class Pane {
       if (scrollHeight - scrollTop - clientHeight < 48) this.following = true;
       this.top = scrollTop;
       text.classList.toggle("scrolled", scrollTop > 4);
+      this.showTitle();
       onScroll();
     });
+  }
+
+  speak(code) {
+    if (this.language !== code) {
+      // What stands keeps its own language.
+      this.language = code;
+      this.breakLine();
+    }
+    this.showTitle();
+  }
+
+  nameOf(code) {
+    return code ? languageName(code) : this.noName;
+  }
+
+  showTitle() {
+    const top = this.text.scrollTop;
+    const seen = this.parts.findLast((part) => !part.heading || part.heading.offsetTop - this.text.offsetTop <= top);
+    const name = this.nameOf((seen ?? { language: this.language }).language);
+    if (this.title.textContent !== name) this.title.textContent = name;
+  }
+
+  beginPart() {
+    if (this.parts.length && this.parts.at(-1).language === this.language) return;
+    let heading = null;
+    if (this.parts.length) {
+      heading = document.createElement("h3");
+      heading.textContent = this.nameOf(this.language);
+      this.text.append(heading);
+    }
+    this.parts.push({ heading, language: this.language });
   }
 
   // A word takes the place of a grey one.
@@ -75,6 +107,7 @@ class Pane {
 
   put(word, className, before = null) {
     if (!this.paragraph) {
+      this.beginPart();
       this.paragraph = document.createElement("p");
       this.paragraph.lang = this.language;
       this.paragraph.dir = direction(this.language);
@@ -110,9 +143,8 @@ export class Captions {
     const onScroll = () => {
       this.toEnd.hidden = this.source.following && this.target.following;
     };
-    this.source = new Pane(find("source"), onScroll);
-    this.target = new Pane(find("target"), onScroll);
-    this.titles = [find("source-title"), find("target-title")];
+    this.source = new Pane(find("source"), find("source-title"), onScroll);
+    this.target = new Pane(find("target"), find("target-title"), onScroll);
     this.lag = find("lag");
     this.announcer = find("announcer");
     this.toEnd.addEventListener("click", () => this.goToEnd());
@@ -164,8 +196,8 @@ export class Captions {
       case "settings": {
         this.gamma = event.gamma;
         const [from, to] = languagesOf(event);
-        language(this.source, this.titles[0], from, "Spoken");
-        language(this.target, this.titles[1], to, "Translation");
+        this.source.speak(from);
+        this.target.speak(to);
         break;
       }
       case "source":
@@ -220,7 +252,7 @@ export class Captions {
     words.textContent = this.words.length ? `${waiting} ${waiting === 1 ? "word" : "words"}` : "";
     const now = performance.now() + this.ahead;
     const behind = waiting ? (now - this.words[this.covered].ms) / 1000 : 0;
-    // After a minute nobody is speaking any more.
-    seconds.textContent = this.words.length && behind < 60 && !this.over ? `${behind.toFixed(1)} s behind` : "";
+    const quiet = this.words.length ? (now - this.words.at(-1).ms) / 1000 : Infinity;
+    seconds.textContent = quiet < QUIET_SECONDS && !this.over ? `${behind.toFixed(1)} s behind` : "";
   }
 }

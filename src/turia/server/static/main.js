@@ -1,13 +1,17 @@
 // The speaker's page: chooses a source, begins a session with the first word, and shows what comes.
 
 import { Captions, languageName } from "./captions.js";
+import { hold, isHeldElsewhere } from "./claim.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
-import { Microphone, Player, canListen, isPunctuated, typing, wordsOf } from "./sources.js";
+import { Microphone, Player, canListen, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
 const KEY = "turia-key";
+// The text that is being played, and how far it is.
+const PLAYED = "turia-played";
+const PLACE = "turia-place";
 const SAMPLES = ["de", "en"];
 const SPEECH_WORDS = 20;
 const find = (id) => document.getElementById(id);
@@ -24,6 +28,10 @@ let beginning = null;
 let queued = [];
 let player = null;
 let microphone = null;
+// Whether the session takes sentence ends from the punctuation; null while nobody knows.
+let trusted = null;
+// What it is to do again when the text has been played that is played now; null for no change.
+let trustedBefore = null;
 // Kept when the microphone that was stopped last has said its last words.
 let quiet;
 
@@ -41,6 +49,7 @@ function attach(session, secret, kept) {
   find("finish").disabled = ending;
   find("sources").inert = ending;
   document.body.dataset.session = session;
+  hold(session);
   const keep = () => {
     // The connection says so while it is being made, too.
     if (connection && !over) store(KEPT, JSON.stringify({ session, secret, kept: connection.pending }));
@@ -79,6 +88,7 @@ function show(events) {
   captions.apply(events);
   for (const event of events) {
     if (event.type !== "settings") continue;
+    trusted = event.punctuation;
     find("model").value = event.model;
     dial.show(event);
     // Without punctuation a model must find sentence ends itself; the server would refuse another one.
@@ -94,6 +104,7 @@ function showState(state, text) {
   find("sources").inert = true;
   silence();
   forget(KEPT);
+  hold(null);
   find("finish").textContent = "New session";
   find("finish").disabled = false;
 }
@@ -116,15 +127,19 @@ async function begin(punctuated) {
   }
 }
 
-// Null if the question is put away.
-function askForKey(question) {
-  const dialog = find("key-dialog");
-  find("key-title").textContent = question;
+// Whether the answer is yes; a question that is put away is answered with no.
+function ask(dialog) {
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "go" ? find("key").value : null), { once: true });
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "go"), { once: true });
   });
+}
+
+// Null if the question is put away.
+async function askForKey(question) {
+  find("key-title").textContent = question;
+  return (await ask(find("key-dialog"))) ? find("key").value : null;
 }
 
 // What is said or chosen while the session begins waits for it.
@@ -159,6 +174,19 @@ async function say(words, punctuation = false) {
   }
 }
 
+// Without punctuation a model must find sentence ends itself.
+function trust(punctuation) {
+  const wanted = punctuation || !segmenting.has(find("model").value);
+  if (trusted === null || wanted === trusted) return;
+  trusted = wanted;
+  send({ type: "settings", punctuation: wanted });
+}
+
+function trustAsBefore() {
+  if (trustedBefore !== null) trust(trustedBefore);
+  trustedBefore = null;
+}
+
 function pause() {
   send({ type: "pause" });
 }
@@ -169,26 +197,49 @@ function pause() {
 function silence() {
   player?.stop();
   player = null;
+  forget(PLAYED);
+  trustAsBefore();
   showPlayer(false);
   quiet = microphone?.stop() ?? quiet;
   microphone = null;
   find("mic").textContent = "Start listening";
+  find("unheard").hidden = true;
   return quiet;
 }
 
-function playText(text) {
+// `before` is what the session trusted before a text that goes on `from` here.
+function playText(text, from = 0, before = null) {
   silence();
   const shown = (share, over) => {
     find("played").value = share;
+    // A page that is loaded again goes on here. No word is in between: it is sent in the same turn.
+    store(PLACE, JSON.stringify([player.at, trustedBefore]));
     if (!over) return;
+    forget(PLAYED);
     showPlayer(false);
     pause();
+    trustAsBefore();
   };
   const punctuated = isPunctuated(text);
   player = new Player(text, () => Number(find("rate").value), (words) => say(words, punctuated), shown);
+  player.at = from;
   if (player.over) return;
+  store(PLAYED, text);
+  trustedBefore = before;
+  if (before === null && trusted !== null) {
+    const now = trusted;
+    trust(punctuated);
+    if (trusted !== now) trustedBefore = now;
+  }
   showPlayer(true);
   player.play();
+}
+
+// After the page was loaded again. Words that wait for others which do not come would wait for ever: they are finished.
+function goOn() {
+  const text = load(PLAYED);
+  if (text) playText(text, ...JSON.parse(load(PLACE)));
+  else pause();
 }
 
 // The player stands where sources are chosen.
@@ -214,7 +265,8 @@ function listen() {
     silence();
     showStatus("error", reason);
   };
-  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words));
+  const heard = (sound) => { find("unheard").hidden = sound; };
+  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words), heard);
   find("mic").textContent = "Stop listening";
 }
 
@@ -273,11 +325,13 @@ function setUpSources() {
   find("file").addEventListener("change", async () => {
     const [file] = find("file").files;
     if (!file) return;
-    const text = await file.text();
+    try {
+      playText(await textOf(file));
+    } catch (error) {
+      showStatus("error", error.message);
+    }
     // The same file may be chosen again.
     find("file").value = "";
-    if (wordsOf(text).length) playText(text);
-    else showStatus("error", `${file.name} has no words`);
   });
   find("panel-asr").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -367,7 +421,14 @@ async function setUp() {
   dial.begin();
   showExample();
   const left = JSON.parse(load(KEPT));
-  if (left) attach(left.session, left.secret, left.kept);
+  if (!left) return;
+  if ((await isHeldElsewhere(left.session)) && !(await ask(find("held-dialog")))) {
+    forget(KEPT);
+    forget(PLAYED);
+    return;
+  }
+  attach(left.session, left.secret, left.kept);
+  goOn();
 }
 
 setUp().catch(() => showStatus("error", "The server does not answer"));

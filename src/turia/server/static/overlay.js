@@ -1,13 +1,18 @@
-// Two lines of captions on nothing, for OBS. Lines scroll up as they fill; when nobody speaks they go.
+// Lines of captions on nothing, for OBS. They scroll up as they fill; when nobody speaks they go.
 
 import { direction, languagesOf } from "./captions.js";
 import { Connection } from "./connection.js";
+import { overlayOptions } from "./overlay_options.js";
 
 const SILENCE_MS = 8000;
-const MOST_WORDS = 60;
 const box = document.getElementById("captions");
 const lines = document.getElementById("lines");
 let silence = 0;
+let chosen = {};
+// More than the lines take; those above them are there to scroll away.
+let mostWords = 60;
+// The events whose words are shown: translations, what is spoken, or none of them.
+let side = "write";
 
 function add(text) {
   const span = document.createElement("span");
@@ -15,10 +20,10 @@ function add(text) {
   lines.append(span, " ");
 }
 
-// Words above the two lines are taken away by whole lines, so that those that stay do not move.
+// Words above the lines are taken away by whole lines, so that those that stay do not move.
 function trim() {
   const before = lines.offsetHeight;
-  while (lines.childElementCount > MOST_WORDS) {
+  while (lines.childElementCount > mostWords) {
     const top = lines.firstElementChild.offsetTop;
     if (lines.lastElementChild.offsetTop === top) break;
     while (lines.firstElementChild.offsetTop === top) {
@@ -29,14 +34,50 @@ function trim() {
   box.scrollBy({ top: lines.offsetHeight - before, behavior: "instant" });
 }
 
-function events(list) {
-  const words = list.filter((event) => event.type === "write");
-  for (const event of list) {
-    if (event.type !== "settings") continue;
-    [, lines.lang] = languagesOf(event);
-    lines.dir = direction(lines.lang);
+// Which side is in the language that was asked for; after a change of direction it may be the other one.
+function choose(settings) {
+  const { language = "target" } = chosen;
+  const [from, to] = languagesOf(settings);
+  const before = side;
+  if (language === "target" || language === to) side = "write";
+  else if (language === "source" || language === from) side = "source";
+  else side = "";
+  // Only what stands in the line's own language stays there.
+  if (side !== before) lines.replaceChildren();
+  lines.lang = side === "source" ? from : to;
+  lines.dir = direction(lines.lang);
+  const notice = document.querySelector(".notice");
+  if (notice) notice.hidden = side === "source" || !notice.textContent;
+}
+
+function show(options) {
+  const root = document.documentElement;
+  const set = (name, value) => value !== undefined && root.style.setProperty(name, value);
+  set("--lines", options.lines);
+  mostWords = 30 * (options.lines ?? 2);
+  set("--size", options.size && `${options.size}px`);
+  set("--color", options.color && `#${options.color}`);
+  set("--background", options.background && `#${options.background}`);
+  for (const name of ["position", "align"]) if (options[name]) root.dataset[name] = options[name];
+  let notice = document.querySelector(".notice");
+  if (!notice && options.notice) {
+    notice = document.createElement("p");
+    notice.className = "notice";
+    box.after(notice);
   }
-  for (const event of words.slice(-MOST_WORDS)) add(event.word);
+  if (!notice) return;
+  notice.textContent = options.notice ?? notice.textContent;
+  notice.hidden = !notice.textContent;
+  notice.dataset.position = options["notice-position"] ?? notice.dataset.position ?? "top";
+}
+
+function events(list) {
+  const words = [];
+  for (const event of list) {
+    if (event.type === "settings") choose(event);
+    else if (event.type === side) words.push(event);
+  }
+  for (const event of words.slice(-mostWords)) add(event.word);
   if (!words.length) return;
   trim();
   const lineByLine = box.scrollHeight - box.scrollTop < 2.5 * box.clientHeight;
@@ -48,4 +89,11 @@ function events(list) {
 
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
 const ignored = () => {};
-new Connection(session, null, { events, status: ignored, clock: ignored, kept: ignored });
+try {
+  chosen = overlayOptions(location.search);
+  show(chosen);
+  new Connection(session, null, { events, status: ignored, clock: ignored, kept: ignored });
+} catch (error) {
+  add(error.message);
+  box.classList.add("speaking", "wrong");
+}

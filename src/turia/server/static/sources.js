@@ -21,6 +21,22 @@ export function typing(input, say) {
   return () => send(true);
 }
 
+// The text of a file, or an error that says why it is none.
+export async function textOf(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  // A text in UTF-16 begins with a mark; without one, a zero is of a picture or a program.
+  const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
+  if (bytes.includes(0) && !utf16) throw new Error(`${file.name} is not a text file`);
+  let text;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${file.name} is not text in UTF-8; save it as UTF-8`);
+  }
+  if (!wordsOf(text).length) throw new Error(`${file.name} has no words`);
+  return text;
+}
+
 const LONGEST_SENTENCE = 60;
 
 // Whether sentence ends can be left to the text: a mark at the end of a word at least every so many words.
@@ -86,11 +102,14 @@ const TROUBLES = {
 
 // Milliseconds in which a recogniser that was stopped says its last words.
 const LATEST_WORDS = 3000;
+// Milliseconds of nothing after which one should look at the microphone.
+const NOTHING_HEARD = 5000;
 
 // The browser's recogniser revises its last words: a word goes out when two hypotheses in a row agree on it and on the
-// word after it, or when the recogniser has settled.
+// word after it, or when the recogniser has settled. `heard(false)` says that there was no sound for a while, `heard(true)`
+// that there is some again.
 export class Microphone {
-  constructor(languageCode, say, pause, stopped, tail) {
+  constructor(languageCode, say, pause, stopped, tail, heard) {
     this.recognition = new Recognition();
     this.recognition.lang = languageCode;
     this.recognition.continuous = true;
@@ -101,6 +120,17 @@ export class Microphone {
     const done = (index) => said.get(index) ?? 0;
     let latest = 0;
     let before = [];
+    const listenFor = () => {
+      clearTimeout(this.nothing);
+      if (this.listening) this.nothing = setTimeout(() => heard(false), NOTHING_HEARD);
+    };
+    for (const sign of ["soundstart", "speechstart", "result"]) {
+      this.recognition.addEventListener(sign, () => {
+        heard(true);
+        listenFor();
+      });
+    }
+    listenFor();
     this.recognition.addEventListener("result", (event) => {
       for (let i = event.resultIndex; i < event.results.length; i += 1) {
         const words = wordsOf(event.results[i][0].transcript);
@@ -119,6 +149,7 @@ export class Microphone {
     this.recognition.addEventListener("error", (event) => {
       if (["no-speech", "aborted"].includes(event.error)) return;
       this.listening = false;
+      clearTimeout(this.nothing);
       stopped(TROUBLES[event.error] ?? `Microphone: ${event.error}`);
     });
     this.recognition.addEventListener("end", () => {
@@ -140,6 +171,7 @@ export class Microphone {
   // Its last words come after that; the promise is kept when they have come, or if they do not.
   stop() {
     this.listening = false;
+    clearTimeout(this.nothing);
     this.recognition.stop();
     setTimeout(this.finished, LATEST_WORDS);
     return this.over;

@@ -1,0 +1,42 @@
+"""The pages: their notice, and who may embed them."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from turia.errors import InputError
+from turia.server.pages import Pages, add_pages, security_policy
+
+
+def client(pages: Pages) -> TestClient:
+    app = FastAPI()
+    add_pages(app, pages)
+    return TestClient(app)
+
+
+@pytest.mark.parametrize(("path", "count"), [("/", 2), ("/watch/a", 1), ("/overlay/a", 1)])
+def test_every_page_says_what_it_shows(path: str, count: int) -> None:
+    said = '<p class="notice" data-position="top">Machine translation</p>'
+    assert client(Pages()).get(path).text.count(said) == count
+    chosen = client(Pages("Tom & <i>Jerry</i>", "bottom")).get(path).text
+    assert chosen.count('<p class="notice" data-position="bottom">Tom &amp; &lt;i&gt;Jerry&lt;/i&gt;</p>') == count
+    assert "notice" not in client(Pages("")).get(path).text
+
+
+def test_other_sites_embed_what_is_for_the_audience_alone() -> None:
+    asked = client(Pages(frame_ancestors=("https://a.org", "https://b.org:8443")))
+    for path in ("/watch/a", "/overlay/a"):
+        policy = asked.get(path).headers["Content-Security-Policy"]
+        assert "frame-ancestors 'self' https://a.org https://b.org:8443; object-src 'none'" in policy
+        assert policy.startswith("default-src 'self';")
+    # The application gives it the policy of all answers.
+    assert "Content-Security-Policy" not in asked.get("/").headers
+    assert "frame-ancestors 'self';" in security_policy()
+
+
+@pytest.mark.parametrize("notice", ["a" * 201, "two\nlines"])
+def test_a_notice_is_one_short_line(notice: str) -> None:
+    with pytest.raises(InputError, match="one line of at most 200 letters"):
+        Pages(notice)
