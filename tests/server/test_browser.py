@@ -575,7 +575,7 @@ def test_every_control_is_reached_with_the_tab_key(page: Page) -> None:
     assert reached == ORDER
 
 
-ORDER = ["model", "k", "source", "target", "sample", "tab-text", "typed", "Send", "Save", "Share", "View"]
+ORDER = ["model", "k", "Expert", "source", "target", "sample", "tab-text", "typed", "Send", "Save", "Share", "View"]
 
 
 def test_lines_glide_only_for_those_who_like_motion(browser: Browser, server: FakeServer) -> None:
