@@ -24,7 +24,7 @@ def test_the_command_takes_a_folder_or_the_name_of_a_model(
     assert main(["segmenter", "apply", str(words), "--model", str(exported)]) == 0
     assert capsys.readouterr().out.split() == ["a", "b", "c", "d"]
     assert main(["segmenter", "apply", str(words), "--model", str(words)]) == 2
-    assert capsys.readouterr().err.startswith(f"error: no model '{words}': it is no folder, and the models in this")
+    assert capsys.readouterr().err.startswith(f"error: no model '{words}': it is no folder, and the installed models")
     if "de-en" not in packaged_models():
         pytest.skip("this package has no model")
     words.write_text("guten morgen meine damen und herren wir beginnen", encoding="utf-8")

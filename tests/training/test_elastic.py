@@ -48,16 +48,16 @@ from turia.training.loop import Trainer, train
 loop.draw_curves = lambda log, path: None
 folder, kind = Path(sys.argv[1]), sys.argv[2]
 life = os.environ["TORCHELASTIC_RESTART_COUNT"]
-step, go = Trainer._step, Trainer.go
+step, train_to_end = Trainer._step, Trainer.train_to_end
 
-def go_and_tell(trainer):
+def train_and_tell(trainer):
     # What this rank has at the end, to the bit.
-    go(trainer)
+    train_to_end(trainer)
     known = {**dict(trainer.model.named_parameters()), **trainer.optimizer.state()}
     bits = b"".join(known[name].detach().numpy().tobytes() for name in sorted(known))
     (folder / f"known-{os.environ['RANK']}").write_text(f"{len(known)} {sha256(bits).hexdigest()}")
 
-Trainer.go = go_and_tell
+Trainer.train_to_end = train_and_tell
 
 def die_in_the_sixth_step(trainer):
     # The checkpoint of step 4 is complete (all ranks waited for it), and rank 0 waits for us in this step.
