@@ -64,7 +64,6 @@ def test_bench_prints_what_policies_cost(model_folder: Path, capsys: pytest.Capt
         (["--policy", "hold-n"], "--policy needs a MODEL"),
         (["--beam", "4"], "--beam is for --policy"),
         (["de-en", "--policy", "hold-m"], "no policy 'hold-m'; did you mean 'hold-n'?"),
-        (["de-en", "--policy", "alignatt"], "write one that does with `turia export de-en NEW-FOLDER`"),
     ],
 )
 def test_what_cannot_be_measured(arguments: list[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
