@@ -422,12 +422,20 @@ async function setUp() {
   showExample();
   const left = JSON.parse(load(KEPT));
   if (!left) return;
-  if ((await isHeldElsewhere(left.session)) && !(await ask(find("held-dialog")))) {
+  // What is said until that is known comes after what was said before.
+  beginning = isHeldElsewhere(left.session);
+  const refused = (await beginning) && !(await ask(find("held-dialog")));
+  const said = queued;
+  beginning = null;
+  queued = [];
+  if (refused) {
     forget(KEPT);
     forget(PLAYED);
+    if (said.length) say(said.flatMap((input) => input.words ?? []));
     return;
   }
   attach(left.session, left.secret, left.kept);
+  send(...said);
   goOn();
 }
 
