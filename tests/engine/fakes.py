@@ -12,12 +12,17 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookRequest, Looks, States
 from turia.engine.model import Model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
 from turia.policy.base import Head, State
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Record, Write
 from turia.text.subwords import Subwords, train_subwords
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
 
@@ -242,3 +247,16 @@ def fake_model(
         max_positions=max_positions,
         heads=heads,
     )
+
+
+def stream_of(backend: Fake, lengths: Sequence[int], window: int = 0, **chosen: Any) -> Stream:
+    return Stream(fake_model(backend), GivenSegmenter(lengths, window), Settings(**chosen))
+
+
+def run(stream: Stream, words: Sequence[str]) -> list[Record]:
+    records = [record for word in words for record in stream.push(word)]
+    return records + stream.flush()
+
+
+def written(records: Sequence[Record]) -> list[str]:
+    return [record.word for record in records if isinstance(record, Write)]

@@ -58,7 +58,7 @@ def test_a_head_is_shown_the_last_word_read_and_the_row_that_would_write() -> No
         stream.push(word)
     pieces = [subwords().encode_word(word) for word in SPEECH[:3]]
     ends = [1 + sum(map(len, pieces[: n + 1])) for n in range(3)]
-    opening = float(stream._writer._prefix[-1])
+    opening = float(stream.current.writer._prefix[-1])
     assert shown == [
         [pieces[0][-1], ends[0], opening, ends[0]],
         [pieces[1][-1], ends[1], opening, ends[1]],

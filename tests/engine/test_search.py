@@ -169,7 +169,7 @@ def test_a_word_without_an_end_is_ended_by_force(beam: int) -> None:
     stream = Stream(fake_model(Endless()), GivenSegmenter([9]), Settings(k=1, beam=beam))
     [word] = written(stream, ["ka"])
     assert word.startswith("x" * (LONGEST_WORD - 1))
-    assert stream._writer.target.pieces == [LONGEST_WORD]
+    assert stream.current.writer.target.pieces == [LONGEST_WORD]
 
 
 class Stuttering(Fake):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.fakes import Chaos, Echo, fake_model, subwords
+from tests.engine.fakes import Chaos, Echo, fake_model, stream_of, subwords
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
@@ -153,3 +153,39 @@ def test_a_damaged_state_of_punctuation_is_refused(name: str, value: Any) -> Non
     state = deepcopy(PunctuationSegmenter("de").state())
     with pytest.raises(InputError, match=f"segmenter state.*{name}"):
         PunctuationSegmenter("de").restore(state | {name: value})
+
+
+def test_a_state_with_a_part_missing_is_refused() -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    stream.push("ka")
+    whole = stream.state()
+    for name in whole:
+        damaged = {key: value for key, value in whole.items() if key != name}
+        with pytest.raises(InputError, match="stream state"):
+            Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), damaged)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"words": None},
+        {"words": []},
+        {"history": {"pairs": [[]], "from_start": True}},
+        {"segmenter": 3},
+        {"row_limits": []},
+        {"counts": {"read": "x", "written": 1, "sentence": 0, "replaced": 0}},
+        {"source": {"ids": [10**6], "pieces": [1]}},
+        {"source": {"ids": [9], "pieces": [2]}},
+    ],
+)
+def test_a_state_that_makes_no_sense_is_refused(damage: dict[str, Any]) -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    stream.push("ka")
+    with pytest.raises(InputError, match="damaged"):
+        Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), stream.state() | damage)
+
+
+def test_a_state_of_other_pieces_is_refused() -> None:
+    stream = stream_of(Echo(), [4, 4], k=1)
+    with pytest.raises(InputError, match="other pieces"):
+        Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), stream.state() | {"pieces": "0123456789abcdef"})

@@ -5,41 +5,37 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.delays import stream_delay
-from tests.engine.fakes import WORDS, Chaos, Echo, Fake, Rambling, Recording, TargetSeen, fake_model, subwords
+from tests.engine.fakes import (
+    WORDS,
+    Chaos,
+    Echo,
+    Fake,
+    Recording,
+    TargetSeen,
+    fake_model,
+    run,
+    stream_of,
+    subwords,
+    written,
+)
 from turia.engine.backend import DecodeRequest, Logits, Steps
 from turia.engine.batcher import run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.segmenter.online import GivenSegmenter
-from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
-from turia.text.symbols import BRK_ID, CLOSING_IDS, CONT_ID, DOC_ID, END_ID, SEP_ID
+from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, SEP_ID
 
 source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
-
-
-def stream_of(backend: Fake, lengths: Sequence[int], window: int = 0, **chosen: Any) -> Stream:
-    return Stream(fake_model(backend), GivenSegmenter(lengths, window), Settings(**chosen))
-
-
-def run(stream: Stream, words: Sequence[str]) -> list[Record]:
-    records = [record for word in words for record in stream.push(word)]
-    return records + stream.flush()
-
-
-def written(records: Sequence[Record]) -> list[str]:
-    return [record.word for record in records if isinstance(record, Write)]
 
 
 @st.composite
@@ -315,52 +311,6 @@ def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
     assert rest == [["le"], ["mi"], ["no"], [], [], ["pu"], ["ra", "ka", "le"]]
 
 
-def test_a_state_with_a_part_missing_is_refused() -> None:
-    stream = stream_of(Echo(), [4, 4], k=1)
-    stream.push("ka")
-    whole = stream.state()
-    for name in whole:
-        damaged = {key: value for key, value in whole.items() if key != name}
-        with pytest.raises(InputError, match="stream state"):
-            Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), damaged)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"words": None},
-        {"words": []},
-        {"history": {"pairs": [[]], "from_start": True}},
-        {"segmenter": 3},
-        {"row_limits": []},
-        {"counts": {"read": "x", "written": 1, "sentence": 0, "replaced": 0}},
-        {"source": {"ids": [10**6], "pieces": [1]}},
-        {"source": {"ids": [9], "pieces": [2]}},
-    ],
-)
-def test_a_state_that_makes_no_sense_is_refused(damage: dict[str, Any]) -> None:
-    stream = stream_of(Echo(), [4, 4], k=1)
-    stream.push("ka")
-    with pytest.raises(InputError, match="damaged"):
-        Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), stream.state() | damage)
-
-
-def test_a_state_of_other_pieces_is_refused() -> None:
-    stream = stream_of(Echo(), [4, 4], k=1)
-    with pytest.raises(InputError, match="other pieces"):
-        Stream.restore(fake_model(Echo()), GivenSegmenter([4, 4]), stream.state() | {"pieces": "0123456789abcdef"})
-
-
-def test_of_a_huge_word_little_is_kept() -> None:
-    """And its full stop still ends the sentence."""
-    stream = Stream(fake_model(Echo()), PunctuationSegmenter("de", 1), Settings(k=1))
-    records = stream.push("x" * 200_000 + ".")
-    assert len(json.dumps(stream.state())) < 2000
-    records += stream.push("Ka")
-    assert [record.reason for record in records if isinstance(record, SentenceEnd)] == ["punctuation"]
-    assert [record.kind for record in records if isinstance(record, Note)] == ["long-word"]
-
-
 def test_nothing_is_pushed_after_the_end() -> None:
     stream = stream_of(Echo(), [1])
     stream.push("ka")
@@ -431,55 +381,6 @@ def test_a_pause_closes_the_sentence() -> None:
     assert events[-1] == SentenceEnd(0, 2, 2, "pause")
 
 
-class Loop(Fake):
-    """Never ends, always the same two words."""
-
-    def logits(self, state: TargetSeen) -> Logits:
-        scores = np.zeros(len(subwords()), dtype=np.float32)
-        word = subwords().encode_word(("ka", "le")[len(state.rows) % 2])
-        scores[word[0]] = 1.0
-        scores[list(CLOSING_IDS)] = -50.0
-        return scores
-
-
-def test_loops_are_cut_noted_and_not_kept_as_history() -> None:
-    stream = stream_of(Loop(), [20, 2], k=1)
-    records = run(stream, ["ka"] * 22)
-    notes = [record.kind for record in records if isinstance(record, Note)]
-    assert notes[:2] == ["loop", "history-dropped"]
-    first = [record for record in records if isinstance(record, Write) and record.sentence == 0]
-    assert len(first) == 12
-
-
-def test_a_stream_restored_after_a_guard_has_cut_its_sentence_stays_silent() -> None:
-    words = ["ka"] * 22
-    expected = run(stream_of(Loop(), [20, 2], k=1), words)
-    stream = stream_of(Loop(), [20, 2], k=1)
-    before = [record for word in words[:15] for record in stream.push(word)]
-    assert [record.kind for record in before if isinstance(record, Note)] == ["loop"]
-    restored = Stream.restore(fake_model(Loop()), GivenSegmenter([20, 2]), json.loads(json.dumps(stream.state())))
-    assert before + run(restored, words[15:]) == expected
-
-
-def test_a_sentence_without_a_translation_is_no_history() -> None:
-    backend = Recording()
-    stream = stream_of(backend, [2, 1, 2], k=1)
-    records = run(stream, ["ka", "le", "–", "mi", "no"])
-    assert [record.target_words for record in records if isinstance(record, SentenceEnd)] == [2, 0, 2]
-    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
-    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, SEP_ID, mi]]
-
-
-def test_a_first_sentence_without_a_translation_leaves_no_beginning() -> None:
-    """The window of the second does not begin with the document's first sentence (METHOD section 3)."""
-    backend = Recording()
-    run(stream_of(backend, [1, 2, 1], k=1), ["–", "ka", "le", "mi"])
-    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
-    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert windows == [[CONT_ID, ka], [CONT_ID, ka, le, SEP_ID, mi, END_ID]]
-
-
 def test_a_full_unidirectional_encoder_sees_what_an_incremental_one_does() -> None:
     words = ["ka", "leta", "xyz", "no", "pu", "miso"]
     expected, found = (
@@ -498,182 +399,12 @@ def test_the_source_is_closed_by_the_end_of_the_stream_or_by_that_of_a_sentence(
     assert [request.ids.tolist()[-1] for request in backend.encoded] == [BRK_ID, END_ID]
 
 
-@pytest.mark.parametrize(
-    ("bad", "guard"),
-    [
-        (["ka", "le"] * 7, ["loop"]),
-        ([word for other in WORDS[2:8] for word in ("ka", "le", other)], []),
-    ],
-)
-def test_after_a_degenerate_sentence_the_history_is_empty(bad: list[str], guard: list[str]) -> None:
-    """Whether a guard cut it, or it was found out at its end: nothing of it, and nothing before it, is shown again."""
-    backend = Recording()
-    stream = stream_of(backend, [3, len(bad), 2, 2], k=1)
-    records = run(stream, ["ka", "le", "mi", *bad, "no", "pu", "ra", "ka"])
-    assert [record.kind for record in records if isinstance(record, Note)] == [*guard, "history-dropped"]
-    ka, le, mi, no, pu, ra = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi", "no", "pu", "ra"))
-    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert windows == [[DOC_ID, ka], [DOC_ID, ka, le, mi, SEP_ID, ka], [CONT_ID, no], [CONT_ID, no, pu, SEP_ID, ra]]
-    prefixes = [request.ids.tolist() for request in backend.decoded if request.state is None]
-    assert prefixes == [[DOC_ID], [DOC_ID, ka, le, mi, SEP_ID], [CONT_ID], [CONT_ID, no, pu, SEP_ID]]
-
-
-def test_a_translation_that_runs_on_is_cut_by_its_length() -> None:
-    stream = stream_of(Rambling(), [2, 20], k=1)
-    records = run(stream, ["ka"] * 22)
-    assert [record for record in records if isinstance(record, SentenceEnd)] == [
-        SentenceEnd(0, 2, 15, "given"),
-        SentenceEnd(1, 20, 60, "end"),
-    ]
-    assert [(record.kind, record.sentence) for record in records if isinstance(record, Note)] == [
-        ("length", 0),
-        ("history-dropped", 0),
-        ("length", 1),
-        ("history-dropped", 1),
-    ]
-
-
-def test_a_translation_may_have_the_length_that_gamma_asks_for() -> None:
-    records = run(stream_of(Rambling(), [6], k=1, gamma=10.0), ["ka"] * 6)
-    assert [record.target_words for record in records if isinstance(record, SentenceEnd)] == [10 + 15 * 6]
-
-
-def test_a_translation_stops_where_the_model_has_no_room_for_a_word() -> None:
-    stream = Stream(fake_model(Rambling(), max_positions=64), GivenSegmenter([12]), Settings(k=1))
-    records = run(stream, ["ka"] * 12)
-    [cut, dropped] = [record for record in records if isinstance(record, Note)]
-    assert (cut.kind, dropped.kind) == ("positions", "history-dropped")
-    # The opening symbol, 23 words of a piece, and 40 positions that another word might take.
-    assert len(written(records)) == 23
-
-
-def test_a_beam_plans_no_further_than_the_guards_let_a_sentence_go() -> None:
-    """A model that finds no end must not be asked for all the positions that it has."""
-    backend = Loop()
-    stream = stream_of(backend, [2], k=9, beam=2)
-    records = run(stream, ["ka", "le"])
-    assert [record.kind for record in records if isinstance(record, Note)] == ["loop", "history-dropped"]
-    # A word is a piece here: the first plan has four times the 15 words that two source words may have.
-    assert 50 < len(backend.batches) < 70
-
-
-def test_a_beam_plans_no_further_than_the_model_has_positions() -> None:
-    backend = Loop()
-    stream = Stream(fake_model(backend, max_positions=64), GivenSegmenter([12]), Settings(k=20, beam=2))
-    run(stream, ["ka"] * 12)
-    # One call encodes, and each of the others adds a position; 40 words would be allowed, which is 160 pieces.
-    assert 50 < len(backend.batches) <= 65
-
-
-def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
-    odd = ["<SEP>", "▁", "\ud800", "\x00", "x" * 200_000, "\u202eabc", "a▁b", "<0x41>", "<pad>", "–", "a\ufffdb"]
-    backend = Echo()
-    stream = stream_of(backend, [len(odd)], k=1)
-    records = run(stream, odd)
-    assert stream.read == len(odd)
-    assert stream.replaced == 7
-    notes = {record.kind for record in records if isinstance(record, Note)}
-    assert notes >= {"long-word", "not-text"}
-    text = " ".join(written(records))
-    assert "▁" not in text
-    assert "sep" in text
-
-
-@pytest.mark.parametrize(
-    ("word", "replaced"),
-    [
-        ("ka\x07", 1),
-        ("\x00", 1),
-        ("\u202eka", 1),
-        (f"k{chr(0xD800)}a", 1),
-        ("k\ufffda", 1),
-        ("k" * 201, 1),
-        ("k" * 60, 0),
-        ("»ka!«", 0),
-        ("k\u00ada", 0),
-        ("▁", 1),
-        ("ka▁le", 1),
-        ("\N{GRINNING FACE}", 1),
-        ("\N{WHITE SMILING FACE}\N{VARIATION SELECTOR-16}", 1),
-        ("ka\N{GRINNING FACE}", 0),
-        (">>", 0),
-        ("…", 0),
-    ],
-)
-def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: int) -> None:
-    """Marks are no part of speech, and soft hyphens no part of words: nothing is lost with them, nor with a picture
-    beside a word. A picture alone is a word that is lost.
-    """
-    stream = stream_of(Echo(), [3], k=1)
-    records = run(stream, ["ka", word, "le"])
-    assert (stream.read, stream.replaced) == (3, replaced)
-    kinds = [record.kind for record in records if isinstance(record, Note)]
-    assert kinds.count("long-word") + kinds.count("not-text") == replaced
-
-
-@pytest.mark.parametrize("normalises", [True, False])
-def test_a_state_can_be_written_whatever_was_said(normalises: bool) -> None:
-    """Half of a pair of surrogates has no place in UTF-8."""
-    model = replace(fake_model(Echo()), normalises=normalises)
-    stream = Stream(model, GivenSegmenter([9], 2), Settings(k=1))
-    stream.push(f"k{chr(0xD800)}a")
-    state = json.loads(json.dumps(stream.state(), ensure_ascii=False).encode())
-    assert state["segmenter"]["pending"] == ["k\N{REPLACEMENT CHARACTER}a"]
-    records = stream.push("le mi")
-    assert [record.kind for record in records if isinstance(record, Note)] == ["not-text"]
-
-
-def test_a_word_of_many_pieces_is_cut_and_ends_as_words_do() -> None:
-    backend = Recording()
-    run(stream_of(backend, [1], k=1), ["q" * 100])
-    symbol, *pieces, _ = backend.encoded[0].ids.tolist()
-    assert symbol == DOC_ID
-    assert len(pieces) == 64
-    assert subwords().ends_word[pieces].tolist() == [False] * 63 + [True]
-
-
-@pytest.mark.parametrize(("normalises", "expected"), [(True, "ka"), (False, "Ka!")])
-def test_words_are_normalised_for_models_that_were_trained_so(normalises: bool, expected: str) -> None:
-    backend = Recording()
-    model = replace(fake_model(backend), normalises=normalises)
-    run(Stream(model, GivenSegmenter([1]), Settings(k=1)), ["Ka!"])
-    assert backend.encoded[0].ids.tolist()[1:-1] == list(subwords().encode_word(expected))
-
-
-@settings(deadline=None, max_examples=30)
-@given(words=st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=25))
-def test_any_text_can_be_streamed(words: list[str]) -> None:
-    parts = [part for word in words for part in word.split()]
-    stream = stream_of(Chaos(), [max(1, len(parts))], k=2)
-    records = run(stream, words)
-    assert stream.read == len(parts)
-    trace = Trace(stream.header(), tuple(records))
-    again = parse_trace(json.loads(json.dumps(list(trace_lines(trace)))))
-    assert again == trace
-
-
 def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     model = fake_model(Echo(), max_positions=64)
     stream = Stream(model, GivenSegmenter([100]), Settings(k=3))
     records = run(stream, ["kanolemi"] * 100)
     assert any(isinstance(record, Note) and record.kind == "long-sentence" for record in records)
     assert stream.read == 100
-
-
-def test_a_word_longer_than_a_sentence_may_be_is_cut_to_it() -> None:
-    """Half of 64 positions are for the sentence: 31 pieces and a closing symbol."""
-    backend = Recording()
-    stream = Stream(fake_model(backend, max_positions=64), GivenSegmenter([2]), Settings(k=1))
-    records = run(stream, ["x" * 60, "ka"])
-    assert [record.kind for record in records if isinstance(record, Note)][:2] == ["long-word", "long-sentence"]
-    assert max(request.ids.size for request in backend.encoded) <= 33
-    assert not any(isinstance(record, Note) and "after 0 words" in record.detail for record in records)
-
-
-def test_an_empty_word_is_no_word() -> None:
-    stream = stream_of(Echo(), [2], k=1)
-    assert (stream.push(""), stream.push(" \n"), stream.read) == ([], [], 0)
-    assert [record.word for record in run(stream, ["ka", "", "le"]) if isinstance(record, Write)] == ["ka", "le"]
 
 
 @pytest.mark.parametrize(("history", "pairs"), [(0, [0, 0, 0]), (1, [0, 0, 0]), (3, [0, 1, 1]), (4, [0, 1, 2])])

@@ -102,7 +102,7 @@ def test_fed_the_reference_every_row_scores_as_in_training(
     assert isinstance(policy, CountingPolicy)
     found = []
     for n, (said, wanted) in enumerate(zip(SOURCE, TARGET, strict=True)):
-        writer = Fed(model, stream.settings, stream._history)
+        writer = Fed(model, stream.settings, stream.history)
         fed = 0
         for number, word in enumerate(said, start=1):
             writer.source.add(subwords().encode_word(word))
@@ -113,6 +113,6 @@ def test_fed_the_reference_every_row_scores_as_in_training(
                 found += run(writer.feed(wanted[fed]), model)
                 fed += 1
         found += run(writer.feed_end(), model)
-        stream._history.add(writer.source, writer.target, writer.reads)
+        stream.history.add(writer.source, writer.target, writer.reads)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.array(found), expected, atol=2e-4)

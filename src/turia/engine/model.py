@@ -87,6 +87,16 @@ class Model:
     dial: tuple[DialPoint, ...] = USUAL_DIAL
     """From the soonest to the surest."""
 
+    @property
+    def history_positions(self) -> int:
+        """Positions that history may take up: half, as more is left than any sentence of a segmenter needs."""
+        return self.max_positions // 2
+
+    @property
+    def sentence_positions(self) -> int:
+        """Pieces that a source sentence may have: what history leaves, less a symbol."""
+        return self.max_positions - self.history_positions - 1
+
     @cached_property
     def forbidden(self) -> Forbidden:
         """Which target pieces may not come where."""

@@ -7,11 +7,13 @@ from operator import index
 from typing import Any, Literal
 
 from turia.config import MOST_HYPOTHESES
-from turia.errors import ConfigError
-from turia.policy.base import Policy
+from turia.engine.model import Model, without_attention
+from turia.errors import ConfigError, ModelError
+from turia.policy.base import LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.lag import TargetLag, parse_target_lag
 from turia.policy.table import POLICIES, parse_policy
 from turia.policy.waitk import MOST_WORDS, Rounding, WaitK
+from turia.policy.whole import Whole
 
 Encoding = Literal["incremental", "full"]
 LONGEST_WORD = 40
@@ -109,10 +111,45 @@ class Settings:
         target = None if self.target_lag is None else str(self.target_lag)
         return asdict(self) | {"policy": str(self.policy), "target_lag": target}
 
+    def listed(self) -> dict[str, Any]:
+        """As notes list them: wait-k by its k and rounding, as in release 0.1."""
+        values = self.to_json()
+        if isinstance(self.policy, WaitK):
+            del values["policy"]
+            return {"k": self.policy.k, "rounding": self.policy.rounding, **values}
+        return values
+
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """What `to_json` gave, here or in release 0.1, whose only policy was wait-k."""
         return cls(**data)
+
+
+def fitting(model: Model, settings: Settings) -> Settings:
+    """`settings`, if the model can be run with them."""
+    if model.anchor == "window" and not isinstance(settings.policy, WaitK | Whole):
+        raise ModelError(
+            f"{model.name}: policy {settings.policy.name} needs masks that are anchored at the sentence; "
+            "this model's count k in pieces of the window: use wait-k"
+        )
+    policy = settings.policy
+    if isinstance(policy, LearnedPolicy):
+        check_heads(policy, model.heads, model.name)
+        if not model.backend.gives_states:
+            raise ModelError(
+                f"{model.name}: policy {policy.name} looks at states, which this model folder does not give; "
+                "export the model again with this release"
+            )
+    if isinstance(policy, LookingPolicy) and policy.attention:
+        if not model.backend.can_look:
+            raise ModelError(without_attention(model.name, policy.name))
+        layers = model.layers
+        if layers is not None and policy.layer is not None and not -layers <= policy.layer < layers:
+            raise ConfigError(
+                f"policy {policy.name}: layer is {policy.layer}, expected 0 to {layers - 1} "
+                f"(or -1 for the last): the decoder of {model.name} has {layers} layers"
+            )
+    return settings
 
 
 def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:
