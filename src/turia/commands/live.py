@@ -194,6 +194,27 @@ def send(
         raise Stopped(signal)
 
 
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, or the recording of a session.")],
+    speed: Annotated[float, typer.Option(min=0.01, max=1000, help="How many times as fast as it was.")] = 1.0,
+    side: Annotated[
+        Literal["target", "source"], typer.Option(help="The translation, or what was spoken (recordings have it).")
+    ] = "target",
+    page: Annotated[bool, typer.Option("--page", help="Replay on a page, with pause and speed.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --page: the port; 0 takes a free one.")] = 0,
+) -> None:
+    """Show again what was recorded, at its times."""
+    from turia.commands.replay import read_moments, serve_page
+    from turia.commands.replay import replay as run
+
+    # A file that cannot be replayed is refused before anything is shown.
+    played = read_moments(trace)
+    if page:
+        serve_page(trace, speed, port)
+    else:
+        run(played, sys.stdout, speed, side)
+
+
 def serve(
     host: Annotated[str, typer.Option(help="Address; one that others can reach needs --key-file.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,

@@ -36,6 +36,7 @@ from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security_policy
+from turia.server.replay import add_replay
 from turia.server.rest import add_rest
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
@@ -167,6 +168,7 @@ def make_app(
     add_deletion(app)
     add_rest(app)
     add_pages(app, pages)
+    add_replay(app, pages)
     return app
 
 
@@ -344,7 +346,7 @@ def _add_sessions(app: FastAPI) -> None:
         except TooManyError:
             hub.metrics.refused("transcripts")
             raise HTTPException(503, "many transcripts are being made; try again", hub.limits.retry_header()) from None
-        name = f'attachment; filename="captions-{asked.side}.{asked.kind}"'
+        name = f'attachment; filename="{"session" if asked.kind == "jsonl" else f"captions-{asked.side}"}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
         return Response(data, media_type=kind_of_text, headers={"Content-Disposition": name})
 

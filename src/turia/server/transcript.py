@@ -1,4 +1,4 @@
-"""A session's events as a file: text, SRT or WebVTT, of the translation or of what was said.
+"""A session's events as a file: text, SRT or WebVTT, of the translation or of what was said; or all of them, to replay.
 
 Events are taken one by one, so that a long session needs no more memory than its words take as a file. A speaker's
 clock that stands beyond a day at the first word (most count from 1970) is set to the session's there.
@@ -14,6 +14,7 @@ from typing import Literal
 
 from turia.errors import ConfigError
 from turia.formats.output import caption_output
+from turia.formats.replay import recording_lines
 from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
 from turia.server.stores.base import DamagedError
@@ -21,10 +22,15 @@ from turia.stream.times import DAY
 from turia.stream.trace import SentenceEnd, Write
 
 Side = Literal["target", "source"]
-Kind = Literal["txt", "srt", "vtt"]
+Kind = Literal["txt", "srt", "vtt", "jsonl"]
 Clock = Literal["server", "speaker"]
 """Times from the beginning of the session, or those that the speaker's words came with."""
-MEDIA_TYPES: dict[Kind, str] = {"txt": "text/plain", "srt": "application/x-subrip", "vtt": "text/vtt"}
+MEDIA_TYPES: dict[Kind, str] = {
+    "txt": "text/plain",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
+    "jsonl": "application/jsonl",
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class ShownWord:
 
 def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Clock = "server") -> str:
     """The whole file, of all that was said so far."""
+    if kind == "jsonl":
+        return "".join(f"{line}\n" for line in recording_lines(events))
     file = io.StringIO()
     captions = caption_output("text" if kind == "txt" else kind, file)
     shown = _shown(_needed(events, side, clock), side, clock)

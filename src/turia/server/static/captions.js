@@ -121,6 +121,15 @@ class Pane {
     return span;
   }
 
+  clear() {
+    this.text.replaceChildren();
+    this.paragraph = null;
+    this.language = "";
+    this.parts = [];
+    this.tail = [];
+    this.following = true;
+  }
+
   breakLine() {
     this.showTail([]);
     if (!this.paragraph?.childElementCount) this.paragraph?.remove();
@@ -137,7 +146,8 @@ class Pane {
 }
 
 export class Captions {
-  constructor(root) {
+  // `clock` tells the milliseconds of the session, where they are not those of now: in a replay.
+  constructor(root, clock = null) {
     const find = (id) => root.getElementById(id);
     this.toEnd = find("to-end");
     const onScroll = () => {
@@ -153,10 +163,20 @@ export class Captions {
     this.sentence = { start: 0, written: 0, text: [] };
     this.gamma = 1;
     this.ahead = -Infinity;
+    this.now = clock ?? (() => performance.now() + this.ahead);
     this.over = false;
     setInterval(() => this.showLag(), 250);
     // Another size of the window or of the letters moves the end away.
     new ResizeObserver(() => this.follow()).observe(this.target.text);
+  }
+
+  // Nothing was said: a replay begins again.
+  clear() {
+    for (const pane of [this.source, this.target]) pane.clear();
+    this.words = [];
+    this.covered = 0;
+    this.sentence = { start: 0, written: 0, text: [] };
+    this.over = false;
   }
 
   goToEnd() {
@@ -250,7 +270,7 @@ export class Captions {
     const waiting = this.words.length - this.covered;
     const [words, seconds] = this.lag.children;
     words.textContent = this.words.length ? `${waiting} ${waiting === 1 ? "word" : "words"}` : "";
-    const now = performance.now() + this.ahead;
+    const now = this.now();
     const behind = waiting ? (now - this.words[this.covered].ms) / 1000 : 0;
     const quiet = this.words.length ? (now - this.words.at(-1).ms) / 1000 : Infinity;
     seconds.textContent = quiet < QUIET_SECONDS && !this.over ? `${behind.toFixed(1)} s behind` : "";
