@@ -52,7 +52,7 @@ TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client"
 TORCH = ("turia.model.", "turia.training.", "turia.export.")
 TRAIN_EXTRA = (*TORCH, "turia.corpus.", "turia.hub.download", "turia.hub.install")
 # Runs only where another program is installed, which imports it itself.
-GUESTS = ("turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
+GUESTS = ("turia.export.as_ctranslate2", "turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
 # The only modules that may import the packages of the other extras.
 OTHER_EXTRAS = (
     "turia.corpus.on_ray",

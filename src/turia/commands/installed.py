@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,6 +20,9 @@ from turia.errors import InputError
 
 if TYPE_CHECKING:
     from turia.engine.backend import Backend
+    from turia.experiments.contest import Contest
+
+_CONTEST_BEAMS = (1, 4)
 
 
 def bench(
@@ -31,8 +38,11 @@ def bench(
         list[str] | None,
         typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Measure what this policy costs, and no more; repeatable."),
     ] = None,
+    contest: Annotated[
+        bool, typer.Option("--contest", help="Measure it beside CTranslate2, and no more; needs that package.")
+    ] = False,
     beam: Annotated[
-        list[int] | None, typer.Option(min=1, help="With --policy: hypotheses of the search; repeatable.")
+        list[int] | None, typer.Option(min=1, help="With --policy or --contest: hypotheses; repeatable.")
     ] = None,
     naive: Annotated[bool, typer.Option(help="Measure the naive reference too, where torch is installed.")] = True,
     own_growth: Annotated[
@@ -43,7 +53,8 @@ def bench(
 ) -> None:
     """Measure time per word, memory, and many streams at once.
 
-    Reports time by component and as the stream grows; where torch is installed, also that of a naive reference.
+    Reports time by component and as the stream grows; where torch is installed, also that of a naive reference, and
+    where ctranslate2 is, also the time of the same model there.
     """
     from rich.console import Console
 
@@ -55,8 +66,11 @@ def bench(
     if policy:
         _bench_policies(model, policy, beam or [1], quick, as_json)
         return
+    if contest:
+        _bench_contest(model, k, beam or list(_CONTEST_BEAMS), quick, as_json)
+        return
     if beam:
-        raise InputError("--beam is for --policy; the other measurements are greedy")
+        raise InputError("--beam is for --policy and --contest; the other measurements are greedy")
     trains = has("train")
     if model is not None and (needless := typed(context, "preset", "precision")):
         raise InputError(f"{model} is measured as it is; --{needless[0]} is for random weights")
@@ -89,6 +103,8 @@ def bench(
             k,
             history,
         )
+        if model is not None and find_spec("ctranslate2") and find_spec("onnx"):
+            report = replace(report, contest=_contest(folder, k, _CONTEST_BEAMS, quick, display.update))
     if as_json:
         print(json.dumps(report.as_json(), allow_nan=False))
     else:
@@ -114,6 +130,48 @@ def _bench_policies(model: str | None, policies: list[str], beams: list[int], qu
         print(json.dumps(found.as_json(), allow_nan=False))
     else:
         Console().print(found.table())
+
+
+def _bench_contest(model: str | None, k: int, beams: Sequence[int], quick: bool, as_json: bool) -> None:
+    from rich.console import Console
+
+    from turia.runtime.translator import find_model
+    from turia.system.console import Display
+
+    if model is None:
+        raise InputError("--contest needs a MODEL: a beam of random weights has nothing to decide")
+    if find_spec("ctranslate2") is None:
+        raise InputError("--contest needs the package ctranslate2, which is no part of Turia: pip install ctranslate2")
+    # Whoever has onnx can read the weights of a model folder.
+    needs("hub", "--contest")
+    with Display("bench") as display:
+        found = _contest(find_model(model), k, beams, quick, display.update)
+    if found is None:
+        raise InputError(f"there is no sample speech in the source language of {model} to measure with")
+    if as_json:
+        print(json.dumps(found.as_json(), allow_nan=False))
+    else:
+        Console().print(found.table())
+
+
+def _contest(
+    folder: Path, k: int, beams: Sequence[int], quick: bool, show: Callable[[float, str], None]
+) -> Contest | None:
+    """A model folder beside CTranslate2; None if there is no speech in its language."""
+    from turia.experiments.contest import ROUNDS, contest
+    from turia.experiments.cost import SAMPLES, sample
+    from turia.export.as_ctranslate2 import save_as_ctranslate2
+    from turia.runtime.translator import Translator
+    from turia.text.sentence_ends import sentences
+
+    model = Translator.load(folder).model
+    language = model.languages[0]
+    if not (SAMPLES / f"sample.{language.partition('-')[0]}.txt").exists():
+        return None
+    said = sentences(sample(language), language)
+    with TemporaryDirectory(prefix="turia-") as other:
+        save_as_ctranslate2(folder, Path(other))
+        return contest(model, Path(other), said[:3] if quick else said, k, beams, 1 if quick else ROUNDS, show)
 
 
 def doctor(

@@ -27,6 +27,7 @@ from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.experiments.bench_script import DECODER, ENCODER, SENTENCE_WORDS, ScriptedBackend, clock, speech
+from turia.experiments.contest import Contest
 from turia.experiments.sweep import Job, translate_all
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
@@ -231,6 +232,8 @@ class BenchReport:
     streams: dict[int, float]
     """Source words a second, all streams together."""
     amounts: Amounts
+    contest: Contest | None = None
+    """Beside CTranslate2, where that is installed."""
 
     @property
     def ratio(self) -> float | None:
@@ -245,7 +248,8 @@ class BenchReport:
     def as_json(self) -> dict[str, Any]:
         """What is not to be quoted says so: `quick`."""
         derived = {"quick": self.amounts == QUICK, "ratio": self.ratio, "flatness": self.flatness}
-        return {"turia": __version__, **asdict(self), **derived}
+        beside = None if self.contest is None else self.contest.as_json()
+        return {"turia": __version__, **asdict(self), **derived, "contest": beside}
 
     def tables(self) -> list[Table]:
         """For a terminal."""
@@ -268,7 +272,7 @@ class BenchReport:
         used.add_column("MB", justify="right")
         for when, megabytes in self.memory.items():
             used.add_row(when, f"{megabytes:.0f}")
-        return [*found, grown, many, used]
+        return [*found, grown, many, used, *([self.contest.table()] if self.contest else [])]
 
 
 def _timing_table(title: str, timing: Timing) -> Table:
