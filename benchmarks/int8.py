@@ -23,7 +23,7 @@ from sacrebleu.significance import PairedTest, Result
 
 from turia.config import Corpus
 from turia.engine.stream import Stream
-from turia.experiments.sweep import Job, translate_all
+from turia.experiments.jobs import Job, translate_all
 from turia.formats.documents import Document, read
 from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter

@@ -13,7 +13,6 @@ from tests.training.toy import unprepared_recipe
 from turia.config import Corpus, Data, Recipe
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import WINDOW, Shards
-from turia.errors import ConfigError
 from turia.model.transformer import Transformer
 from turia.runtime.shape import shape_of
 from turia.text.subwords import Subwords
@@ -121,16 +120,3 @@ def test_what_is_held_out_for_dev_is_not_trained_on(tmp_path: Path) -> None:
     assert len(trained | kept) == 180
     assert not trained & kept
     assert 15 < len(kept) < 70
-
-
-@pytest.mark.parametrize(("train", "dev"), [(None, 5), (5, None), (5, 6)])
-def test_a_corpus_that_is_held_out_in_one_place_alone_is_refused(train: int | None, dev: int | None) -> None:
-    one, other = (Corpus(Path("a.tsv"), context=False, hold_out=value) for value in (train, dev))
-    with pytest.raises(ConfigError, match=rf"a.tsv has hold_out = {dev} in dev and {train} in train, .* set both to"):
-        Data(train=(one,), dev=(other,))
-    Data(train=(one,), dev=(replace(other, path=Path("b.tsv")),))
-
-
-def test_pairs_cannot_be_held_out_of_documents() -> None:
-    with pytest.raises(ConfigError, match="hold_out is set, which takes single pairs out of their documents: set cont"):
-        Corpus(Path("a.tsv"), hold_out=5)

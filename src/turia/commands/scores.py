@@ -108,8 +108,8 @@ def sweep(
     """Translate and score test sets with many settings. Draws quality against latency."""
     from rich.console import Console
 
-    from turia.experiments.sweep_results import sweep as run
-    from turia.experiments.sweep_results import tables
+    from turia.experiments.sweep.rows import tables
+    from turia.experiments.sweep.run import sweep as run
     from turia.system.console import Display
 
     needs("plot")

@@ -1,0 +1,1 @@
+"""Training text: filters, windows, shards on disk, batches. Needs the train extra."""

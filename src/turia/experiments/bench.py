@@ -28,7 +28,7 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.experiments.bench_script import DECODER, ENCODER, SENTENCE_WORDS, ScriptedBackend, clock, speech
 from turia.experiments.contest import Contest
-from turia.experiments.sweep import Job, translate_all
+from turia.experiments.jobs import Job, translate_all
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import Write

@@ -1,0 +1,1 @@
+"""Words and pieces: normalisation, subwords, reserved symbols, the layout of a window."""

@@ -6,9 +6,9 @@ import pytest
 
 from turia.evaluation.figures import Figure
 from turia.evaluation.report import Report
-from turia.experiments import significance
-from turia.experiments.sweep import Configuration
-from turia.experiments.sweep_results import Row, columns
+from turia.experiments.sweep import significance
+from turia.experiments.sweep.configurations import Configuration
+from turia.experiments.sweep.rows import Row, columns
 from turia.policy.base import Policy
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK

@@ -7,13 +7,11 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from turia.evaluation.bootstrap import Counts, difference_at_equal_latency, sentence_counts
 from turia.evaluation.quality import paired_p_values
-
-if TYPE_CHECKING:
-    from turia.experiments.sweep_results import Row
+from turia.experiments.sweep.rows import Row
 
 References = Mapping[str, Sequence[str]]
 """Of each test set."""

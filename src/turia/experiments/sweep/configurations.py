@@ -1,0 +1,80 @@
+"""One way to translate a test set: segmentation, policy, history, search; and the name of its folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from turia.config import SweepRecipe, file_name
+from turia.engine.settings import Encoding
+from turia.policy.base import Policy
+from turia.policy.table import parse_policy
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way to translate a test set."""
+
+    window: int | None
+    """Future words of the segmenter; None is the reference segmentation, or blocks."""
+    policy: Policy
+    history: int
+    encoding: Encoding = "incremental"
+    recompute: bool = False
+    beam: int = 1
+    gamma: float | None = None
+    block: int | None = None
+    """Words after which the stream is cut, in place of sentences."""
+    max_lag: int | None = None
+    target_lag: str | None = None
+
+    @property
+    def offline(self) -> bool:
+        return isinstance(self.policy, Whole)
+
+    @property
+    def segments(self) -> str:
+        """Of which sentences, for people."""
+        if self.block is not None:
+            return f"b{self.block}"
+        return "oracle" if self.window is None else f"w{self.window}"
+
+    def name(self) -> str:
+        """The name of its folder."""
+        parts = [self.segments, self._policy_name(), f"h{self.history}"]
+        if self.encoding == "full":
+            parts.append("full")
+        if self.recompute:
+            parts.append("recompute")
+        if self.beam > 1:
+            parts.append(f"beam{self.beam}")
+        if self.gamma is not None:
+            parts.append(f"gamma{self.gamma:g}")
+        if self.max_lag is not None:
+            parts.append(f"lag{self.max_lag}")
+        if isinstance(self.policy, WaitK) and self.policy.rounding == "ceil":
+            parts.append("ceil")
+        if self.target_lag is not None:
+            parts.append(f"target{self.target_lag}")
+        return "-".join(parts)
+
+    def _policy_name(self) -> str:
+        if self.offline:
+            return "offline"
+        if isinstance(self.policy, WaitK):
+            return f"k{self.policy.k}"
+        return file_name(str(self.policy))
+
+    def as_json(self) -> dict[str, Any]:
+        # What is newer than release 0.1 is left out where it is not used: what was translated before is still good.
+        newer = {name for name in ("block", "max_lag", "target_lag") if getattr(self, name) is None}
+        found = asdict(self) | {"policy": str(self.policy)}
+        return {name: value for name, value in found.items() if name not in newer}
+
+
+def policies(recipe: SweepRecipe) -> list[Policy]:
+    """The policies of a recipe: wait-k for each k, then those that it names."""
+    named = [parse_policy(text) for text in recipe.policies]
+    return [*(WaitK(k, rounding=recipe.rounding) for k in recipe.k), *named]

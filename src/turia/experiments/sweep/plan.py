@@ -1,0 +1,197 @@
+"""What a sweep runs: its models, its test sets, and every configuration of each model on each test set."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from turia import __version__
+from turia.config import SweepRecipe
+from turia.engine.model import without_attention
+from turia.engine.settings import Settings
+from turia.engine.writer import SEARCH_VERSION
+from turia.errors import InputError, ModelError
+from turia.experiments.sweep.configurations import Configuration, policies
+from turia.experiments.sweep.streams import SweptTest, write_streams
+from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Policy, check_heads
+from turia.policy.whole import Whole
+from turia.runtime.folder import ModelFolder, load_folder
+from turia.runtime.heads import head_list
+from turia.runtime.home import named_model
+from turia.runtime.translator import find_model
+from turia.segmenter.classifier import windows_in
+from turia.segmenter.online import GIVEN_VERSION
+
+COST_FILE = "cost.json"
+
+
+@dataclass(frozen=True)
+class SweptModel:
+    """A model of a sweep."""
+
+    name: str
+    folder: Path
+    history: int
+    beam: int
+    sha256: str
+    """Of its SHA256SUMS, and so of all that it is."""
+    source_language: str
+    target_language: str
+    windows: tuple[int, ...]
+    """Future words that its segmenters look at."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One configuration of one model on one test set."""
+
+    test: SweptTest
+    model: SweptModel
+    configuration: Configuration
+
+    @property
+    def folder(self) -> Path:
+        return self.test.folder / self.model.name / self.configuration.name()
+
+    def traces(self) -> list[Path]:
+        return [self.folder / f"{source.stem}.jsonl" for source in self.test.sources]
+
+    def description(self) -> dict[str, Any]:
+        """What determines the traces."""
+        return {
+            "model": self.model.name,
+            "model_sha256": self.model.sha256,
+            "test": self.test.name,
+            "streams_sha256": self.test.sha256,
+            "turia": __version__,
+            "search": SEARCH_VERSION,
+            **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
+            **self.configuration.as_json(),
+        }
+
+    def cost(self) -> dict[str, float]:
+        """What it took; nothing, if it was translated before that was noted."""
+        try:
+            found: dict[str, float] = json.loads((self.folder / COST_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def is_done(self) -> bool:
+        """Whether the very same has been translated before."""
+        try:
+            found = json.loads((self.folder / "configuration.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return bool(found == self.description())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, ready to be run: its models, its test sets and all pairs of them."""
+
+    tests: tuple[SweptTest, ...]
+    models: tuple[SweptModel, ...]
+    bounds: tuple[SweptModel, ...]
+    """Models that are run offline only."""
+    runs: tuple[Run, ...]
+
+
+def plan(recipe: SweepRecipe, base: Path) -> Plan:
+    """Looks at the models, and writes the streams of the test sets. Folders of models are relative to `base`."""
+    plain = replace(recipe, policies=()) if recipe.wait_k_models else recipe
+    others = tuple(swept_model(name, base, plain) for name in recipe.wait_k_models)
+    models = (*(swept_model(name, base, recipe) for name in recipe.models), *others)
+    bounds = tuple(swept_model(name, base, recipe) for name in recipe.bounds)
+    languages = {(model.source_language, model.target_language) for model in models + bounds}
+    if len(languages) > 1:
+        pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))
+        raise InputError(f"the models of one sweep must be of one language pair, found {pairs}")
+    for model in models:
+        if missing := set(recipe.windows if policies(recipe) else ()) - set(model.windows):
+            known = ", ".join(map(str, model.windows)) or "none"
+            raise InputError(
+                f"{model.folder}: the model has no segmenter of {min(missing)} future words (it has: {known}); "
+                f"set windows in the recipe to what it has, or to []"
+            )
+    tests = tuple(write_streams(test, recipe, *languages.copy().pop()) for test in recipe.test)
+    runs = tuple(
+        Run(test, model, configuration)
+        for test in tests
+        for model in models + bounds
+        for configuration in (
+            _bound(recipe, model) if model in bounds else configurations(plain if model in others else recipe, model)
+        )
+    )
+    return Plan(tests, models, bounds, runs)
+
+
+def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
+    """All that a recipe asks of one model, in the order of its table."""
+    chosen = policies(recipe)
+    segmentations: list[tuple[int | None, int | None, Policy]] = [
+        *((window, None, policy) for window, policy in product(recipe.windows, chosen)),
+        *((None, block, policy) for block, policy in product(recipe.blocks, chosen)),
+    ]
+    if recipe.oracle:
+        segmentations += [(None, None, policy) for policy in chosen]
+    if recipe.offline:
+        segmentations.append((None, None, Whole()))
+    variants = product(
+        recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
+    )
+    return [
+        Configuration(
+            window, policy, history, encoding, recompute, beam, recipe.gamma, block, _max_lag(recipe, policy), target
+        )
+        for history, encoding, recompute, beam in variants
+        for window, block, policy in segmentations
+        for target in (None, *(recipe.target_lag if policy.movable else ()))
+    ]
+
+
+def _max_lag(recipe: SweepRecipe, policy: Policy) -> int | None:
+    """Policies that count know none."""
+    return None if isinstance(policy, CountingPolicy) else recipe.max_lag
+
+
+def _bound(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
+    """What a model is run with that is a bound alone."""
+    beams = recipe.beam or (model.beam,)
+    return [Configuration(None, Whole(), model.history, beam=beam, gamma=recipe.gamma) for beam in beams]
+
+
+def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
+    """The model of a packaged name, or of a folder, if it can be run as the recipe says."""
+    folder = find_model(name if named_model(name) else base / Path(name).expanduser())
+    checked = load_folder(folder)
+    _check_settings(recipe, checked)
+    config = checked.config
+    return SweptModel(
+        Path(name).name,
+        folder,
+        config.history,
+        config.beam,
+        checked.sha256(),
+        config.source_language,
+        config.target_language,
+        windows_in(folder, checked.listed),
+    )
+
+
+def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
+    """Refuses what a stream would refuse, before a worker comes to it, which may be hours later."""
+    own = model.config
+    gamma = own.gamma if recipe.gamma is None else recipe.gamma
+    for history, beam in product(recipe.history or (own.history,), recipe.beam or (own.beam,)):
+        for policy in policies(recipe):
+            Settings(policy=policy, gamma=gamma, history=history, beam=beam)
+            for target in recipe.target_lag if policy.movable else ():
+                Settings(policy=policy, target_lag=target)
+            if isinstance(policy, LookingPolicy) and policy.attention and not model.can_look:
+                raise ModelError(without_attention(str(model.path), policy.name))
+            if isinstance(policy, LearnedPolicy):
+                check_heads(policy, head_list(model).values, str(model.path))

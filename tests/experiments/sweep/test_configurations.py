@@ -1,0 +1,31 @@
+"""Configurations have folders of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.experiments.sweep.toys import model, recipe
+from turia.experiments.sweep.plan import configurations
+
+
+def test_blocks_and_max_lag_are_told_apart_and_told_only_where_they_are_used() -> None:
+    keys = {"k": (2,), "policies": ("hold-n:n=1",), "windows": (), "blocks": (90,), "history": (0,), "beam": (1,)}
+    found = configurations(recipe(Path("x"), offline=False, max_lag=50, **keys), model())
+    assert [one.name() for one in found] == [
+        "b90-k2-h0",
+        "b90-hold-n-n-1-h0-lag50",
+        "oracle-k2-h0",
+        "oracle-hold-n-n-1-h0-lag50",
+    ]
+    assert found[1].as_json()["block"] == 90
+    assert found[1].as_json()["max_lag"] == 50
+    assert found[2].as_json().keys() == {
+        "window", "policy", "history", "encoding", "recompute", "beam", "gamma"
+    }  # fmt: skip
+
+
+def test_every_variant_has_a_folder_of_its_own() -> None:
+    found = configurations(
+        recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model()
+    )
+    assert len({one.name() for one in found}) == len(found) == 8 * (5 * 6 + 1)

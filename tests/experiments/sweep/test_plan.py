@@ -1,0 +1,83 @@
+"""What a sweep runs, and what it refuses to begin."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.sweep.toys import corpus, model, recipe
+from turia.config import SweepRecipe
+from turia.errors import ConfigError, InputError
+from turia.experiments.sweep.configurations import Configuration
+from turia.experiments.sweep.plan import configurations, plan
+from turia.experiments.sweep.run import sweep
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
+
+
+def test_configurations_are_the_product_with_oracle_and_offline() -> None:
+    found = configurations(recipe(Path("x"), k=(1, 4), windows=(0, 2), history=(0, 60), beam=(1,)), model())
+    own = [(one.window, one.policy) for one in found if one.history == 60]
+    one, four = WaitK(1), WaitK(4)
+    assert own == [(0, one), (0, four), (2, one), (2, four), (None, one), (None, four), (None, Whole())]
+    assert [one.history for one in found] == [0] * 7 + [60] * 7
+    assert len({one.name() for one in found}) == 14
+    assert found[0].name() == "w0-k1-h0"
+    assert found[-1].name() == "oracle-offline-h60"
+
+
+def test_without_history_or_beam_the_model_s_own_is_taken() -> None:
+    (only,) = configurations(recipe(Path("x"), k=(), windows=()), model())
+    assert only == Configuration(None, Whole(), 40, beam=3)
+
+
+def test_a_model_without_segmenter_is_refused_before_any_work(tmp_path: Path) -> None:
+    from turia.export.random_model import write_random_folder
+
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    write_random_folder(bare, "tiny", vocabulary=500)
+    with pytest.raises(InputError, match=r"no segmenter of 0 future words .*or to \[\]"):
+        plan(SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=("bare",)), tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("keys", "cause"),
+    [
+        ({"beam": (1, 65)}, "beam is 65, expected a whole number from 1 to 64"),
+        ({"gamma": 11.0}, r"gamma is 11\.0, expected 0\.1 to 10"),
+        ({"history": (0, 2_000_000)}, "history is 2000000, expected a whole number"),
+    ],
+)
+def test_what_no_stream_can_have_is_refused_before_any_work(
+    model_folder: Path, tmp_path: Path, keys: dict[str, object], cause: str
+) -> None:
+    with pytest.raises(ConfigError, match=cause):
+        plan(recipe(tmp_path / "out", models=(str(model_folder),), **keys), tmp_path)
+
+
+def test_a_window_that_a_segmenter_lacks_is_refused_before_anything_is_translated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turia.experiments.sweep.plan.swept_model", lambda name, *_: replace(model(), windows=(0, 2)))
+    with pytest.raises(InputError, match=r"no segmenter of 3 future words \(it has: 0, 2\)"):
+        plan(recipe(tmp_path, k=(4,), windows=(2, 3)), tmp_path)
+
+
+def test_models_that_are_run_with_wait_k_only_need_no_heads(toml: Path, model_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(model_folder, tmp_path / "other")
+    changed = 'windows = []\noffline = false\npolicies = ["hold-n:n=1"]\nwait_k_models = ["other"]'
+    text = toml.read_text(encoding="utf-8").replace("windows = [0, 2]", changed)
+    toml.write_text(text, encoding="utf-8")
+    rows = sweep(toml, lambda share, what: None).rows
+    assert [(row.system, row.k) for row in rows] == [
+        ("tiny", 1),
+        ("tiny", 3),
+        ("tiny", None),
+        ("other", 1),
+        ("other", 3),
+    ]
