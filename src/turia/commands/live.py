@@ -15,7 +15,7 @@ from turia.errors import InputError, Stopped
 from turia.stream.silence import PAUSE
 
 Feed = Annotated[
-    Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+    Literal["words", "whisper", "jsonl", "vosk", "deepgram", "whisperlivekit", "srt", "vtt"],
     typer.Option("--input-format", help="Format of the input: plain words, or the output of a speech recogniser."),
 ]
 History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]

@@ -266,9 +266,9 @@ class Speaker(Follower):
             with suppress(OSError, WebSocketException):
                 await socket.send(CLIENT.to_line(PartialWords(self._sent, words)))
 
-    async def pause(self) -> None:
-        """The sentence is over."""
-        await self._add(Pause)
+    async def pause(self, speaker: str | None = None) -> None:
+        """The sentence is over; `speaker` is the name of who speaks from here on, if that is another."""
+        await self._add(partial(Pause, speaker=speaker))
         await self._send()
 
     async def change(self, *, k: int | None = None, model: str | None = None) -> None:
