@@ -30,6 +30,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     live.listen,
     live.serve,
     live.send,
+    live.relay,
     live.replay,
     scores.evaluate,
     scores.convert,

@@ -149,3 +149,16 @@ def test_a_gap_between_times_is_sent_as_a_pause(
     assert capsys.readouterr().out == "ka le\nmi\n"
     assert main([*command, "--input-format", "whisper", "--pause", "0", str(feed)]) == 0
     assert capsys.readouterr().out == "ka le mi\n"
+
+
+def test_speakers_are_named_to_the_audience(
+    server: FakeServer, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = tmp_path / "talk.vtt"
+    feed.write_text("WEBVTT\n\n00:01.000 --> 00:02.000\n<v Anna>ka le\n\n00:02.000 --> 00:03.000\n<v Bo>mi\n")
+    assert main([*command, "--input-format", "vtt", str(feed)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "Anna: ka le\nBo: mi\n"
+    name = printed.err.strip().split("/")[-1]
+    assert server.get(f"/api/sessions/{name}/transcript.txt?side=source")[1] == "Anna: ka le\nBo: mi\n"
+    assert "<v Bo>mi" in server.get(f"/api/sessions/{name}/transcript.vtt")[1]

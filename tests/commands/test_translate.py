@@ -27,7 +27,7 @@ from turia.export.random_model import write_random_folder
 from turia.formats.output import OutputFormat
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail, sentence_seconds
-from turia.stream.trace import SentenceEnd, parse_trace
+from turia.stream.trace import Note, SentenceEnd, parse_trace
 
 WORDS = ["ka", "le", "mi", "no", "pu"]
 
@@ -278,3 +278,17 @@ def test_silence_on_a_pipe_closes_the_sentence() -> None:
         # A tail that nobody asked for says that somebody speaks, and no more.
         pipe.write(b'{"partial": "mi"}\n')
         assert next(items) == Silent()
+
+
+def test_another_speaker_closes_the_sentence_and_is_named() -> None:
+    spoken = [("ka", "Anna"), ("le", "Anna"), ("mi", "Bo"), ("no", None)]
+    out, trace = io.StringIO(), io.StringIO()
+    translated = Stream(fake_model(Echo()), GivenSegmenter([5]), Settings(k=2))
+    translate(translated, [SpokenWord(word, speaker=name) for word, name in spoken], "text", out, trace)
+    assert out.getvalue() == "Anna: ka le\nBo: mi no\n"
+    notes = [
+        (note.sentence, note.detail)
+        for note in parse_trace(trace.getvalue().splitlines()).records
+        if isinstance(note, Note)
+    ]
+    assert notes == [(0, "Anna"), (1, "Bo")]

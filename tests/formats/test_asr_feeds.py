@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from turia.errors import FormatError
 from turia.formats import asr_feeds
-from turia.formats.asr_feeds import InputFormat, shared_out, spoken_words
+from turia.formats.asr_feeds import InputFormat, spoken_words
+from turia.formats.feed_words import shared_out
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 
 
@@ -211,3 +212,20 @@ def test_silence_passes_through_also_inside_a_message() -> None:
 )
 def test_a_partial_that_cannot_be_read_says_nothing(kind: InputFormat, line: str) -> None:
     assert all_heard(kind, line) == []
+
+
+def test_speakers_are_taken_where_a_feed_names_them() -> None:
+    word = {"word": "ja", "start": 0, "end": 1}
+    best = {"transcript": "ja nein", "words": [word | {"speaker": 0}, word | {"speaker": 1}]}
+    deepgram = json.dumps({"is_final": True, "channel": {"alternatives": [best]}})
+    lines: list[tuple[InputFormat, list[str], list[str | None]]] = [
+        ("deepgram", [deepgram], ["Speaker 0", "Speaker 1"]),
+        ("jsonl", ['{"text": "ja", "speaker": "Anna"}', '{"text": "so"}'], ["Anna", None]),
+        ("vtt", ["WEBVTT", "", "00:01.000 --> 00:02.000", "<v Anna>ja"], ["Anna"]),
+        ("whisperlivekit", ['{"lines": [{"speaker": 2, "text": "ja"}]}'], ["Speaker 2"]),
+        ("srt", ["1", "00:00:01,000 --> 00:00:02,000", "ja", ""], [None]),
+    ]  # fmt: skip
+    for kind, feed, speakers in lines:
+        assert [found.speaker for found in spoken_words(kind, [f"{line}\n" for line in feed])] == speakers, kind
+    with pytest.raises(FormatError, match="feed:1: not a message of jsonl: speaker is"):
+        list(spoken_words("jsonl", ['{"text": "ja", "speaker": 1.5}'], "feed"))

@@ -69,3 +69,27 @@ def test_times_of_the_speech_come_before_those_of_the_clock() -> None:
         SentenceEnd(0, 3, 1, "segmenter"),
     ]
     assert [cue.start for cue in parse(printed("srt", spoken))] == [7500]
+
+
+SPOKEN: list[Record] = [
+    Note("speaker", 0, "Tom & Ann"),
+    *RECORDS[:3],
+    Write("Really.", 2, 4, 1, "policy", ms=4000.0),
+    SentenceEnd(1, 1, 1, "segmenter"),
+    Note("speaker", 2, "Bo"),
+    Write("Thanks.", 3, 5, 2, "flush", ms=9000.0),
+    SentenceEnd(2, 1, 1, "end"),
+]
+
+
+def test_a_line_begins_with_the_name_of_another_speaker() -> None:
+    assert printed("text", SPOKEN) == "Tom & Ann: Good morning.\nReally.\nBo: Thanks.\n"
+    assert [line for line in printed("srt", SPOKEN).splitlines() if line.endswith(".")] == [
+        "Tom & Ann: Good morning.", "Really.", "Bo: Thanks."
+    ]  # fmt: skip
+
+
+def test_every_cue_of_webvtt_has_its_voice() -> None:
+    assert [line for line in printed("vtt", SPOKEN).splitlines() if line.endswith(".")] == [
+        "<v Tom &amp; Ann>Good morning.", "<v Tom &amp; Ann>Really.", "<v Bo>Thanks."
+    ]  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
@@ -20,6 +22,7 @@ from tests.server.test_browser import (  # noqa: F401 (fixtures)
     type_words,
     words,
 )
+from turia.protocol.client import Speaker
 
 
 @pytest.mark.parametrize(
@@ -152,3 +155,25 @@ def test_a_file_with_punctuation_is_cut_where_it_says(page: Page) -> None:  # no
         inputs += message.get("words", [])
         inputs += [f"punctuation {message['punctuation']}"] if message["type"] == "settings" else []
     assert inputs == ["ka", "le", "punctuation True", "Mi", "no.", "Pu", "ra.", "punctuation False", "so"]
+
+
+@pytest.mark.slow
+def test_speakers_are_named_on_the_pages(page: Page, server: FakeServer) -> None:  # noqa: F811
+    async def speak() -> str:
+        async with Speaker(server.url, k=1, punctuation=True) as speaker:
+            await speaker.pause(speaker="Anna")
+            await speaker.say("ka", "le.", "mi.")
+            await speaker.pause(speaker="<b>Bo</b>")
+            await speaker.say("no")
+            await speaker.end()
+            async for _ in speaker.events():
+                pass
+            return speaker.session
+
+    with ThreadPoolExecutor(1) as pool:
+        name = pool.submit(asyncio.run, speak()).result()
+    page.goto(f"{server.url}/watch/{name}")
+    expect(page.locator("#target p")).to_have_text(["Annaka le", "mi", "<b>Bo</b>no"])
+    assert page.locator("#source .speaker").all_inner_texts() == ["Anna", "<b>Bo</b>"]
+    page.goto(f"{server.url}/overlay/{name}")
+    expect(page.locator("#lines span")).to_have_text(["Anna:", "ka", "le", "mi", "<b>Bo</b>:", "no"])

@@ -313,3 +313,17 @@ def test_a_silence_that_the_server_noticed_closes_the_sentence_and_takes_no_numb
 def test_the_pause_that_was_chosen_is_kept() -> None:
     captions, _ = Captions.begin(fake_translators(), replace(CHOICE, pause=0.5))
     assert Captions.restore(fake_translators(), captions.state(), captions.progress).choice.pause == 0.5
+
+
+def test_another_speaker_closes_the_sentence_and_is_named_behind_it() -> None:
+    captions = begun()
+    inputs = [Pause(1, "Anna"), *said("ka", "le", first=2), Pause(4, "Bo"), *said("mi", first=5), EndOfStream(6)]
+    events = apply(captions, inputs)
+    shown = [event.get("word") or event.get("detail") or event["type"] for event in events if event["type"] != "source"]
+    assert shown == ["Anna", "ka", "le", "sentence", "Bo", "mi", "sentence", "end"]
+    named = [event for event in events if event["type"] == "note"]
+    assert named == [
+        {"type": "note", "kind": "speaker", "sentence": 0, "detail": "Anna"},
+        {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Bo"},
+    ]
+    assert captions.progress.inputs == 6

@@ -14,7 +14,7 @@ from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
 from turia.server.stores.base import StoreError
 from turia.server.transcript import Clock, transcript
-from turia.stream.trace import SentenceEnd, Write
+from turia.stream.trace import Note, SentenceEnd, Write
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1" / "events.jsonl"
 
@@ -95,3 +95,24 @@ def test_events_of_later_releases_are_passed_over_and_damaged_ones_are_not() -> 
     with pytest.raises(StoreError, match="damaged") as caught:
         transcript([{"type": "source", "word": 7, "index": 0}], "txt", "source")
     assert "7" not in str(caught.value)
+
+
+def test_speakers_are_named_on_both_sides() -> None:
+    first, second = events(None, None)[:3], events(None, None)[3:]
+    named = [EVENTS.to_json(Note("speaker", index, name)) for index, name in enumerate(["Anna", "Bo"])]
+    spoken = [named[0], *first, named[1], *second]
+    assert transcript(spoken, "txt", "target") == "Anna: yes\nBo: yes\n"
+    assert transcript(spoken, "txt", "source") == "Anna: ja\nBo: ja\n"
+    assert [line for line in transcript(spoken, "vtt", "source").splitlines() if "<v" in line] == [
+        "<v Anna>ja",
+        "<v Bo>ja",
+    ]
+    # Other notes are not for the audience.
+    loop = EVENTS.to_json(Note("loop", 0, "ja ja ja"))
+    assert transcript([loop, *first], "txt", "target") == "yes\n"
+
+
+def test_a_recording_has_all_events_as_they_are() -> None:
+    lines = transcript([*events(None), {"type": "later", "more": [1]}], "jsonl", "target").splitlines()
+    assert json.loads(lines[0]) == {"type": "recording", "version": 1}
+    assert [json.loads(line) for line in lines[1:]] == [*events(None), {"type": "later", "more": [1]}]

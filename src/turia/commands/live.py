@@ -15,7 +15,7 @@ from turia.errors import InputError, Stopped
 from turia.stream.silence import PAUSE
 
 Feed = Annotated[
-    Literal["words", "whisper", "jsonl", "vosk", "deepgram"],
+    Literal["words", "whisper", "jsonl", "vosk", "deepgram", "whisperlivekit", "srt", "vtt"],
     typer.Option("--input-format", help="Format of the input: plain words, or the output of a speech recogniser."),
 ]
 History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]
@@ -191,6 +191,54 @@ def send(
             return await run(speaker, heard_in(file, feed, pause, partials), sys.stdout, pause=pause)
 
     if signal := asyncio.run(speak()):
+        raise Stopped(signal)
+
+
+def relay(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help="Name of a session, or the address of its page.")],
+    server: Annotated[str, typer.Option(metavar="URL", help="Address of a running server.")] = "http://127.0.0.1:8000",
+    youtube: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File with the caption address of a YouTube stream; or TURIA_YOUTUBE_URL."),
+    ] = None,
+    zoom: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File with the caption address of a Zoom meeting; or TURIA_ZOOM_URL."),
+    ] = None,
+    hls: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write a playlist and WebVTT segments for HLS here.")
+    ] = None,
+    mpegts: Annotated[
+        int, typer.Option(min=0, max=2**33 - 1, help="With --hls: the video's time (90 kHz) when the session began.")
+    ] = 900_000,
+    side: Annotated[Literal["target", "source"], typer.Option(help="The translation, or what is spoken.")] = "target",
+) -> None:
+    """Pass captions of a running session on: to YouTube Live, to Zoom, or as a track for HLS."""
+    import asyncio
+
+    from turia.commands.posting import Poster, secret_address
+    from turia.commands.relay import HlsTrack, Relay, run, session_of
+    from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
+    from turia.protocol.client import Follower
+
+    address, name = session_of(session, server)
+    _check_address("--server", address)
+    to_youtube, to_zoom = secret_address("youtube", youtube), secret_address("zoom", zoom)
+    if to_youtube is None and to_zoom is None and hls is None:
+        raise InputError("nowhere to relay to: give --youtube FILE, --zoom FILE or --hls FOLDER")
+
+    async def pass_on() -> int:
+        captions, pieces = YouTubeCaptions(), ZoomCaptions()
+        numbers = None if youtube is None else youtube.with_name(f"{youtube.name}.seq")
+        outlets = Relay(
+            side,
+            None if to_youtube is None else (Poster("youtube", to_youtube, captions, numbers), captions),
+            None if to_zoom is None else (Poster("zoom", to_zoom, pieces), pieces),
+            None if hls is None else HlsTrack(hls, mpegts),
+        )
+        return await run(Follower(address, name), outlets)
+
+    if signal := asyncio.run(pass_on()):
         raise Stopped(signal)
 
 

@@ -15,6 +15,7 @@ from typing import Literal, TextIO
 from turia.errors import InputError
 from turia.formats.output import TextOutput
 from turia.formats.replay import Moment, moments
+from turia.stream.turns import SPEAKER
 from turia.system.files import check_plain
 
 Side = Literal["target", "source"]
@@ -48,6 +49,8 @@ def replay(
     text, began, shown = TextOutput(file), clock(), 0
     last_words = _sentence_ends(played, side)
     for moment in played:
+        if moment.event.get("type") == "note" and moment.event.get("kind") == SPEAKER:
+            text.speaker(str(moment.event.get("detail", "")))
         if moment.event.get("type") != word:
             continue
         ahead = began + moment.seconds / speed - clock()

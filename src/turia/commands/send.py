@@ -17,6 +17,7 @@ from turia.formats.output import TextOutput
 from turia.protocol.client import Speaker
 from turia.stream.silence import PAUSE, TimeGaps
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
+from turia.stream.turns import SPEAKER, Turns
 from turia.system.signals import StopRequests
 
 AHEAD = 100
@@ -41,7 +42,7 @@ async def send(
     loop = asyncio.get_running_loop()
     read: asyncio.Queue[Read] = asyncio.Queue(AHEAD)
     threading.Thread(target=_read, args=(words, read, loop), daemon=True).start()
-    talking = asyncio.create_task(_talk(speaker, read, TimeGaps(pause)))
+    talking = asyncio.create_task(_talk(speaker, read, TimeGaps(pause), Turns()))
     stop = StopRequests(at_signal or (lambda: loop.call_soon_threadsafe(talking.cancel)))
     with stop.noted():
         try:
@@ -76,13 +77,14 @@ def _read(words: Iterable[Heard], read: asyncio.Queue[Read], loop: asyncio.Abstr
             put(None)
 
 
-async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps) -> None:
+async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps, turns: Turns) -> None:
     try:
         while (item := await read.get()) is not None:
             match item:
                 case SpokenWord(text, end=end):
-                    if gaps.before(item):
-                        await speaker.pause()
+                    name, paused = turns.before(item), gaps.before(item)
+                    if name is not None or paused:
+                        await speaker.pause(speaker=name)
                     await speaker.say(text, at=None if end is None else 1000 * end)
                 case UnstableTail(text):
                     await speaker.partial(text)
@@ -102,4 +104,6 @@ async def _write(speaker: Speaker, file: TextIO) -> None:
             text.word(event["word"])
         elif event["type"] in ("sentence", "end"):
             text.end_sentence()
+        elif event["type"] == "note" and event["kind"] == SPEAKER:
+            text.speaker(event["detail"])
         file.flush()

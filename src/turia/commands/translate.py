@@ -1,7 +1,8 @@
 """`turia translate`: words from a file or a pipe in, the translation out, each word the moment it is decided.
 
 A record gets two times: when it was written (`ms` since the start), and how far the speech was by then, if the words
-came with times (turia.stream.times). A pause of the speaker closes the sentence (turia.stream.silence).
+came with times (turia.stream.times). A pause of the speaker closes the sentence (turia.stream.silence), and so does
+another speaker (turia.stream.turns).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from turia.formats.output import JsonOutput, Output, OutputFormat, output
 from turia.stream.silence import PAUSE, Silence, TimeGaps
 from turia.stream.times import Heard, Silent, SpokenTimes, SpokenWord, UnstableTail
 from turia.stream.trace import Record, Write
+from turia.stream.turns import Turns, speaker_note
 from turia.system.reading import live_lines, live_words, make_blocking, opened, source_name
 from turia.system.signals import StopRequests
 
@@ -68,8 +70,11 @@ def translate(
     def take(item: Heard) -> None:
         match item:
             case SpokenWord():
-                if gaps.before(item):
+                name, paused = turns.before(item), gaps.before(item)
+                if name is not None or paused:
                     put(stream.push_pause())
+                if name is not None:
+                    put([speaker_note(name, stream.sentence)])
                 times.push(item)
                 put(stream.push(item.text, time.monotonic() - began if item.end is None else item.end))
             case UnstableTail(text):
@@ -77,7 +82,7 @@ def translate(
             case Silent():
                 put(stream.push_pause())
 
-    gaps = TimeGaps(pause)
+    gaps, turns = TimeGaps(pause), Turns()
     stop = StopRequests() if at_signal is None else StopRequests(at_signal)
     fault: InputError | None = None
     with stop.noted():

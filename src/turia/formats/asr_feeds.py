@@ -6,11 +6,15 @@
     jsonl     {"start": 0.1, "end": 1.7, "text": "...", "is_final": true}, in seconds; final unless it says otherwise
     vosk      {"partial": "..."} and {"result": [{"word", "start", "end"}, ...], "text": "..."}
     deepgram  {"is_final": true, "channel": {"alternatives": [{"transcript": "...", "words": [...]}]}}
+    whisperlivekit  the messages of its WebSocket (turia.formats.whisperlivekit)
+    srt, vtt  subtitles (turia.formats.subtitle_feed)
 
 Rules: final words come out one by one. A partial hypothesis comes out whole, as the tail behind them, whenever it is
 another than before. However it shrinks, grows or repeats itself, the newest one holds, and no final word depends on it
 (turia.engine.tail). A text without times for its words shares its own time out evenly. An end of an utterance is not
 the end of a sentence: that is for the segmenter. What is not the format named is refused with its line.
+
+A word has a speaker if the feed names one (`speaker` in jsonl and deepgram).
 
 Times go on as they are; what they count from is for turia.stream.times. Only the unit is settled here: seconds that
 would lie beyond the year 5000 are milliseconds since 1970.
@@ -25,10 +29,13 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from turia.errors import FormatError
+from turia.formats.feed_words import shared_out, speaker_name
+from turia.formats.subtitle_feed import subtitle_words
+from turia.formats.whisperlivekit import WhisperLiveKit
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.system.reading import BYTE_ORDER_MARK
 
-InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram"]
+InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram", "whisperlivekit", "srt", "vtt"]
 Fields = dict[str, Any]
 
 # The time of emission has four decimals, the others none: a text that begins with a number is no trouble.
@@ -68,7 +75,10 @@ def _items(kind: InputFormat, lines: Iterable[str | None], path: str | None) -> 
             else:
                 yield from map(SpokenWord, line.split())
         return
-    reader = _READERS[kind]
+    if kind in ("srt", "vtt"):
+        yield from subtitle_words(kind, lines, path)
+        return
+    reader = WhisperLiveKit().push if kind == "whisperlivekit" else _READERS[kind]
     for number, message in _messages(lines, path):
         if message is None:
             yield Silent()
@@ -93,17 +103,6 @@ def _tail(words: Callable[[], Iterable[SpokenWord]]) -> list[Heard]:
     return []
 
 
-def shared_out(text: str, start: float | None, end: float | None) -> list[SpokenWord]:
-    """The words of a text that has times only as a whole."""
-    words = text.split()
-    if start is None or end is None:
-        return [SpokenWord(word, None, end) for word in words]
-    step = (end - start) / max(1, len(words))
-    return [
-        SpokenWord(word, round(start + i * step, 3), round(start + (i + 1) * step, 3)) for i, word in enumerate(words)
-    ]
-
-
 def _whisper(line: str, path: str | None, number: int) -> list[SpokenWord]:
     if not line.strip():
         return []
@@ -116,7 +115,8 @@ def _whisper(line: str, path: str | None, number: int) -> list[SpokenWord]:
 def _jsonl(message: Fields) -> Sequence[Heard]:
     if not _flag(message, "is_final", default=True):
         return _tail(lambda: shared_out(_text(message, "text"), None, None))
-    return shared_out(_text(message, "text"), _time(message, "start"), _time(message, "end"))
+    speaker = speaker_name(message.get("speaker"))
+    return shared_out(_text(message, "text"), _time(message, "start"), _time(message, "end"), speaker)
 
 
 def _vosk(message: Fields) -> Sequence[Heard]:
@@ -182,7 +182,7 @@ def _messages(lines: Iterable[str | None], path: str | None) -> Iterator[tuple[i
 
 
 def _word(item: Fields, key: str) -> SpokenWord:
-    return SpokenWord(_text(item, key), _time(item, "start"), _time(item, "end"))
+    return SpokenWord(_text(item, key), _time(item, "start"), _time(item, "end"), speaker_name(item.get("speaker")))
 
 
 def _text(item: Fields, key: str) -> str:

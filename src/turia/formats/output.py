@@ -6,6 +6,7 @@ from typing import Literal, TextIO
 
 from turia.formats.subtitles import Cue, CueMaker, Format, format_cue, header
 from turia.stream.trace import End, Record, SentenceEnd, Write, header_line, record_line
+from turia.stream.turns import named_speaker
 
 OutputFormat = Literal["text", "jsonl", "srt", "vtt"]
 
@@ -16,15 +17,27 @@ class TextOutput:
     def __init__(self, file: TextIO) -> None:
         self.file = file
         self._begun = False
+        self._speaker: str | None = None
+        """Whose name is to be written before the next word."""
 
     def write(self, record: Record) -> None:
         if isinstance(record, Write):
             self.word(record.word)
         elif isinstance(record, SentenceEnd | End):
             self.end_sentence()
+        elif (name := named_speaker(record)) is not None:
+            self.speaker(name)
+
+    def speaker(self, name: str) -> None:
+        """Who speaks from here on: the next line begins with the name."""
+        self.end_sentence()
+        self._speaker = name
 
     def word(self, word: str, ms: float = 0.0) -> None:
         """A word; a text does not show when it came."""
+        if self._speaker is not None:
+            self.file.write(f"{self._speaker}: ")
+            self._speaker = None
         self.file.write(f" {word}" if self._begun else word)
         self._begun = True
 
@@ -52,6 +65,8 @@ class SubtitleOutput:
         self.file, self.kind = file, kind
         self._cues = CueMaker()
         self._number = 0
+        self._named = True
+        """Whether it was said who speaks."""
         self.file.write(header(kind))
 
     def write(self, record: Record) -> None:
@@ -59,9 +74,21 @@ class SubtitleOutput:
             self.word(record.word, _shown_at(record))
         elif isinstance(record, SentenceEnd | End):
             self.end_sentence()
+        elif (name := named_speaker(record)) is not None:
+            self.speaker(name)
+
+    def speaker(self, name: str) -> None:
+        """Who speaks from here on. WebVTT has voices; in SRT the first cue begins with the name."""
+        self.end_sentence()
+        self._cues.speaker = name
+        self._named = self.kind == "vtt"
 
     def word(self, word: str, ms: float) -> None:
         """A word that came at `ms`."""
+        if not self._named and self._cues.speaker is not None:
+            self._named = True
+            for part in f"{self._cues.speaker}:".split():
+                self._put(self._cues.push(part, ms))
         self._put(self._cues.push(word, ms))
 
     def end_sentence(self) -> None:

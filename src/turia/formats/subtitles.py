@@ -30,12 +30,15 @@ class Cue:
     text: str
     start: float
     end: float
+    speaker: str | None = None
 
 
 class CueMaker:
     """Words with times in, cues out."""
 
     def __init__(self) -> None:
+        self.speaker: str | None = None
+        """Who says the words; to be set between two cues."""
         self._words: list[str] = []
         self._start = 0.0
         self._last = 0.0
@@ -72,7 +75,7 @@ class CueMaker:
             hasty = max(SHORTEST_MS, 1000 * len(text) / MOST_CHARACTERS_PER_SECOND)
             end = min(end, max(until, self._start + hasty))
         self._words, self._free_from = [], end
-        return [Cue(text, self._start, end)]
+        return [Cue(text, self._start, end, self.speaker)]
 
 
 def wrap(words: list[str]) -> list[str]:
@@ -93,7 +96,8 @@ def format_cue(cue: Cue, number: int, kind: Format) -> str:
     """One cue, numbered from 1, with the blank line after it."""
     stamp = WebVTTFormat.ms_to_timestamp if kind == "vtt" else SubripFormat.ms_to_timestamp
     start, end = stamp(round(cue.start)), stamp(round(cue.end))
-    return f"{number}\n{start} --> {end}\n{escape(cue.text, kind)}\n\n"
+    voice = f"<v {escape(cue.speaker, kind)}>" if kind == "vtt" and cue.speaker is not None else ""
+    return f"{number}\n{start} --> {end}\n{voice}{escape(cue.text, kind)}\n\n"
 
 
 def escape(text: str, kind: Format) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import urllib.error
 import urllib.request
 from collections import deque
@@ -86,6 +87,10 @@ class Follower:
         """Words of a tail that the server takes; one of release 0.1 takes none."""
         self.connections = 0
         """How often the client has connected."""
+        self.welcomed_ms = 0.0
+        """What the session's clock showed when the client connected last."""
+        self.began: float | None = None
+        """The Unix time at which the session's clock showed 0; None before the client has connected."""
         self._secret: str | None = None
         self._have = 0
         self._newest: Event | None = None
@@ -153,8 +158,9 @@ class Follower:
             await socket.send(CLIENT.to_line(hello))
             async for text in socket:
                 match parse_server(text):
-                    case Welcome(last_input=inputs, last_event=events, limits=limits):
+                    case Welcome(last_input=inputs, last_event=events, limits=limits, ms=ms):
                         self.connections += 1
+                        self.welcomed_ms, self.began = ms, time.time() - ms / 1000
                         self._tail_words = limits.get("tail", 0)
                         self._socket = socket
                         await self._welcomed(inputs, events)
@@ -266,9 +272,9 @@ class Speaker(Follower):
             with suppress(OSError, WebSocketException):
                 await socket.send(CLIENT.to_line(PartialWords(self._sent, words)))
 
-    async def pause(self) -> None:
-        """The sentence is over."""
-        await self._add(Pause)
+    async def pause(self, speaker: str | None = None) -> None:
+        """The sentence is over; `speaker` is the name of who speaks from here on, if that is another."""
+        await self._add(partial(Pause, speaker=speaker))
         await self._send()
 
     async def change(self, *, k: int | None = None, model: str | None = None) -> None:

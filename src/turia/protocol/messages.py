@@ -19,6 +19,8 @@ PROTOCOL = 1
 MAX_BYTES = 64 * 1024
 MAX_LETTERS = 200
 """Of a word; the engine looks at no more."""
+MAX_NAME = 100
+"""Letters of a speaker's name."""
 MAX_WORDS = 500
 """Of one message."""
 MAX_K = 100
@@ -53,6 +55,10 @@ Seq = Annotated[int, whole(1, MAX_SEQ)]
 Lead = Annotated[int, whole(1, MAX_K)]
 """k, as a client may choose it."""
 Name = Annotated[str, text(200)]
+SpeakerName = Annotated[
+    str,
+    Rule(lambda value: 0 < len(value) <= MAX_NAME and value.isprintable(), f"a name of 1 to {MAX_NAME} letters"),
+]
 PolicyText = Annotated[str, Rule(_is_policy, f"a policy: {', '.join(POLICIES)}, each with its parameters")]
 """As people type it: `hold-n:n=3`."""
 TargetLagText = Annotated[str, Rule(_is_target_lag, 'a lag of 0.5 to 100 words or seconds, such as "5" or "3s"')]
@@ -124,9 +130,11 @@ class Words:
 
 @dataclass(frozen=True)
 class Pause:
-    """The speaker stopped for a while: the sentence is over."""
+    """The speaker stopped for a while, or somebody else speaks: the sentence is over."""
 
     seq: Seq
+    speaker: SpeakerName | None = None
+    """Who speaks from here on. A server that does not know this key still closes the sentence."""
 
 
 @dataclass(frozen=True)

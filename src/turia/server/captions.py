@@ -39,6 +39,7 @@ from turia.protocol.messages import (
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
 from turia.server.progress import Progress
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
+from turia.stream.turns import speaker_note
 
 STATE_VERSION = 1
 DAMAGED = "what is stored of the session is damaged; begin a new one"
@@ -315,6 +316,9 @@ class Captions:
                 partial = yield from self.stream.partial_steps(text)
                 self.tentative = partial.tentative
                 return self._events(partial.records, clock)
+            case Pause(speaker=str(name)):
+                records = yield from self.stream.pause_steps()
+                return self._events([*records, speaker_note(name, self.stream.sentence)], clock)
             case Pause() | SilenceNoticed():
                 return self._events((yield from self.stream.pause_steps()), clock)
             case EndOfStream():

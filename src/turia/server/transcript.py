@@ -19,7 +19,8 @@ from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
 from turia.server.stores.base import DamagedError
 from turia.stream.times import DAY
-from turia.stream.trace import SentenceEnd, Write
+from turia.stream.trace import Note, SentenceEnd, Write
+from turia.stream.turns import SPEAKER
 
 Side = Literal["target", "source"]
 Kind = Literal["txt", "srt", "vtt", "jsonl"]
@@ -50,6 +51,9 @@ class ShownWord:
     ms: float
 
 
+Shown = ShownWord | SentenceEnd | Note
+
+
 def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Clock = "server") -> str:
     """The whole file, of all that was said so far."""
     if kind == "jsonl":
@@ -60,6 +64,8 @@ def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Cloc
     for item in _in_sentences(shown) if side == "source" else shown:
         if isinstance(item, ShownWord):
             captions.word(item.word, item.ms)
+        elif isinstance(item, Note):
+            captions.speaker(item.detail)
         else:
             captions.end_sentence()
     captions.end_sentence()
@@ -72,7 +78,8 @@ def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[
     # The first word of either side says what the speaker's clock counts from.
     needed = {"sentence", word} if clock == "server" else {"sentence", "write", "source"}
     for event in events:
-        if str(event.get("type")) in needed:
+        names_speaker = event.get("type") == "note" and event.get("kind") == SPEAKER
+        if names_speaker or str(event.get("type")) in needed:
             try:
                 yield EVENTS.from_json(event)
             except ConfigError:
@@ -80,12 +87,12 @@ def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[
                 raise DamagedError from None
 
 
-def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[ShownWord | SentenceEnd]:
-    """The words of one side with their times, and the ends of sentences."""
+def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[Shown]:
+    """The words of one side with their times, the ends of sentences, and who speaks."""
     ahead: float | None = None
     for event in events:
         match event:
-            case SentenceEnd():
+            case SentenceEnd() | Note():
                 yield event
             case Write(ms=float(ms)) | SourceWord(ms=ms):
                 if clock == "speaker" and event.at is not None:
@@ -95,12 +102,17 @@ def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[ShownW
                     yield ShownWord(event.word, ms)
 
 
-def _in_sentences(shown: Iterable[ShownWord | SentenceEnd]) -> Iterator[ShownWord | SentenceEnd]:
+def _in_sentences(shown: Iterable[Shown]) -> Iterator[Shown]:
     """A sentence of the source ends some words before it is found to have ended: words wait for that."""
     waiting: deque[ShownWord] = deque()
     for item in shown:
         if isinstance(item, ShownWord):
             waiting.append(item)
+        elif isinstance(item, Note):
+            # All sentences before another speaker are closed.
+            yield from waiting
+            waiting.clear()
+            yield item
         else:
             yield from (waiting.popleft() for _ in range(min(item.source_words, len(waiting))))
             yield item

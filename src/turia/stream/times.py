@@ -20,11 +20,12 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class SpokenWord:
-    """A source word, and when it was spoken, where that is known."""
+    """A source word, when it was spoken, and by whom, where that is known."""
 
     text: str
     start: float | None = None
     end: float | None = None
+    speaker: str | None = None
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ class Pane {
     this.following = true;
     this.top = 0;
     this.tail = [];
+    // Whose name the next paragraph begins with.
+    this.speaker = "";
     text.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = text;
       if (scrollTop < this.top - 1) this.following = false;
@@ -112,6 +114,7 @@ class Pane {
       this.paragraph.lang = this.language;
       this.paragraph.dir = direction(this.language);
       this.text.append(this.paragraph);
+      if (this.speaker) this.nameSpeaker();
     }
     const span = document.createElement("span");
     span.className = className;
@@ -127,12 +130,31 @@ class Pane {
     this.language = "";
     this.parts = [];
     this.tail = [];
+    this.speaker = "";
     this.following = true;
+  }
+
+  // The next words are of somebody else.
+  turn(name) {
+    this.breakLine();
+    this.speaker = name;
+  }
+
+  nameSpeaker() {
+    const name = document.createElement("strong");
+    name.className = "speaker";
+    name.textContent = this.speaker;
+    this.paragraph.append(name);
+    this.speaker = "";
   }
 
   breakLine() {
     this.showTail([]);
-    if (!this.paragraph?.childElementCount) this.paragraph?.remove();
+    if (this.paragraph && !this.paragraph.querySelector(".word")) {
+      // Nothing but grey words stood there. The name is still to be said.
+      this.speaker ||= this.paragraph.querySelector(".speaker")?.textContent ?? "";
+      this.paragraph.remove();
+    }
     this.paragraph = null;
   }
 
@@ -236,7 +258,13 @@ export class Captions {
         this.over = true;
         this.cover(this.words.length);
         break;
-      default: // notes are for traces
+      case "note":
+        // All sentences before it are closed. Other notes are for traces.
+        if (event.kind !== "speaker") break;
+        this.source.turn(event.detail);
+        this.target.turn(event.detail);
+        break;
+      default: // later servers may say more
     }
   }
 

@@ -14,8 +14,9 @@ let mostWords = 60;
 // The events whose words are shown: translations, what is spoken, or none of them.
 let side = "write";
 
-function add(text) {
+function add(text, isName = false) {
   const span = document.createElement("span");
+  if (isName) span.className = "speaker";
   span.textContent = text;
   lines.append(span, " ");
 }
@@ -75,9 +76,10 @@ function events(list) {
   const words = [];
   for (const event of list) {
     if (event.type === "settings") choose(event);
-    else if (event.type === side) words.push(event);
+    else if (event.type === side) words.push({ text: event.word });
+    else if (event.type === "note" && event.kind === "speaker" && side) words.push({ text: `${event.detail}:`, name: true });
   }
-  for (const event of words.slice(-mostWords)) add(event.word);
+  for (const { text, name } of words.slice(-mostWords)) add(text, name);
   if (!words.length) return;
   trim();
   const lineByLine = box.scrollHeight - box.scrollTop < 2.5 * box.clientHeight;

@@ -1,0 +1,242 @@
+"""`turia relay`: watches a session and passes its captions on: to YouTube Live, to Zoom, or as a track for HLS.
+
+It is one more viewer: it comes and goes without harm to the session. What was said before it came is not posted any
+more; a track for HLS has all of it, and is the same whenever it is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from turia.commands.posting import Poster
+from turia.errors import InputError, ResourceError
+from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
+from turia.formats.hls import HlsCaptions, HlsFile
+from turia.formats.subtitles import LONGEST_MS, Cue, CueMaker
+from turia.protocol.client import Follower
+from turia.stream.turns import SPEAKER
+from turia.system.files import write_file
+from turia.system.signals import StopRequests
+
+Side = Literal["target", "source"]
+QUIET_MS = 2000.0
+"""Without a word for so long, a cue is complete."""
+HOLD_MS = LONGEST_MS + QUIET_MS + 1000.0
+"""A cue that began before that is complete, by whatever ends it."""
+TICK = 0.5
+
+
+def session_of(given: str, server: str) -> tuple[str, str]:
+    """Server and name of a session that is given by its name or by the address of its page."""
+    if "://" not in given:
+        return server, given
+    parts = urlsplit(given)
+    name = unquote(parts.path.rstrip("/").rpartition("/")[2])
+    if parts.scheme not in ("http", "https") or not parts.netloc or not name:
+        raise InputError(f"{given}: expected the name of a session, or the address of its page")
+    return f"{parts.scheme}://{parts.netloc}", name
+
+
+class Captioner:
+    """The events of a session as cues and words. Pure: the times are those of the events."""
+
+    def __init__(self, side: Side, on_cue: Callable[[Cue], None], on_word: Callable[[str, float], None],
+                 on_line: Callable[[float], None]) -> None:  # fmt: skip
+        self.language = ""
+        """Of the side that is passed on."""
+        self._side, self._on_cue, self._on_word, self._on_line = side, on_cue, on_word, on_line
+        self._cues = CueMaker()
+        self._last: float | None = None
+        """When the last word of the open cue came."""
+        self._name = ""
+
+    def take(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "settings":
+                self._close()
+                models = str(event.get("model", "")).split("-")
+                code = event.get(self._side) or models[0 if self._side == "source" else -1]
+                self.language = str(code).partition("-")[0]
+            case "write" if self._side == "target":
+                self._word(event)
+            case "source" if self._side == "source":
+                self._word(event)
+            case "sentence" if self._side == "target":
+                # A sentence of the source is found to have ended when words after it have come.
+                self._close()
+            case "note" if event.get("kind") == SPEAKER:
+                self._close()
+                self._name = str(event.get("detail", ""))
+            case "end":
+                self._close()
+
+    def quiet(self, ms: float) -> None:
+        """The session's clock shows so much, and all events up to then have come."""
+        if self._last is not None and ms - self._last > QUIET_MS:
+            self._close()
+
+    def _word(self, event: dict[str, Any]) -> None:
+        ms = float(event["ms"])
+        self.quiet(ms)
+        words = [event["word"]]
+        if self._name:
+            words = [*f"{self._name}:".split(), *words]
+            self._name = ""
+        for word in words:
+            for cue in self._cues.push(word, ms):
+                self._on_cue(cue)
+            self._on_word(word, ms)
+        self._last = ms
+
+    def _close(self) -> None:
+        for cue in self._cues.end_sentence():
+            self._on_cue(cue)
+        if self._last is not None:
+            self._on_line(self._last)
+        self._last = None
+
+
+@dataclass
+class HlsTrack:
+    """A folder for a playlist and its segments."""
+
+    folder: Path
+    mpegts: int
+    captions: HlsCaptions | None = None
+
+    def begin(self, began: float) -> None:
+        self.captions = self.captions or HlsCaptions(began, self.mpegts)
+
+    def write(self, files: list[HlsFile]) -> None:
+        try:
+            for file in files:
+                write_file(self.folder / file.name, file.content)
+        except OSError as error:
+            raise ResourceError(f"{self.folder}: cannot be written: {error.strerror}") from error
+
+
+class Relay:
+    """One session to its outlets."""
+
+    def __init__(self, side: Side, youtube: tuple[Poster, YouTubeCaptions] | None = None,
+                 zoom: tuple[Poster, ZoomCaptions] | None = None, hls: HlsTrack | None = None,
+                 clock: Callable[[], float] = time.time) -> None:  # fmt: skip
+        self.captioner = Captioner(side, self._cue, self._word, self._line)
+        self._youtube, self._zoom, self._hls, self._clock = youtube, zoom, hls, clock
+        self._began: float | None = None
+        """The Unix time at which the session's clock showed 0."""
+        self._joined_ms = 0.0
+
+    @property
+    def posters(self) -> list[Poster]:
+        return [pair[0] for pair in (self._youtube, self._zoom) if pair is not None]
+
+    def connected(self, began: float, ms: float) -> None:
+        """The clock of the session is known, and what it showed then. Reconnections do not change it."""
+        if self._began is None:
+            self._began, self._joined_ms = began, ms
+            if self._hls is not None:
+                self._hls.begin(began)
+
+    def take(self, event: dict[str, Any]) -> None:
+        self.captioner.take(event)
+        for poster in self.posters:
+            poster.language = self.captioner.language or poster.language
+        ms = float(event.get("ms") or 0.0)
+        if self._hls is not None and self._hls.captions is not None:
+            ended = event.get("type") == "end"
+            track = self._hls.captions
+            self._hls.write(track.finish(ms / 1000) if ended else track.until((ms - HOLD_MS) / 1000))
+
+    def tick(self) -> None:
+        """Nothing has come for a while, though something could have."""
+        if self._began is None:
+            return
+        ms = 1000 * (self._clock() - self._began)
+        self.captioner.quiet(ms)
+        if self._hls is not None and self._hls.captions is not None:
+            self._hls.write(self._hls.captions.until((ms - HOLD_MS) / 1000))
+
+    def _cue(self, cue: Cue) -> None:
+        if self._hls is not None and self._hls.captions is not None:
+            self._hls.captions.push(cue)
+        if self._youtube is not None and cue.start >= self._joined_ms:
+            poster, captions = self._youtube
+            captions.push(cue, self._unix(cue.start))
+            poster.wake()
+
+    def _word(self, word: str, ms: float) -> None:
+        if self._zoom is not None and ms >= self._joined_ms:
+            self._zoom[1].word(word, self._unix(ms))
+            self._zoom[0].wake()
+
+    def _line(self, ms: float) -> None:
+        if self._zoom is not None and ms >= self._joined_ms:
+            self._zoom[1].end_line(self._unix(ms))
+            self._zoom[0].wake()
+
+    def _unix(self, ms: float) -> float:
+        assert self._began is not None
+        return self._began + ms / 1000
+
+
+async def follow(follower: Follower, relay: Relay) -> None:
+    """Passes all events of the session on, up to its end, and waits until they are posted."""
+    posting = [asyncio.create_task(poster.run()) for poster in relay.posters]
+    try:
+        async with follower:
+            async for event in _with_ticks(follower.events()):
+                if follower.began is not None:
+                    relay.connected(follower.began, follower.welcomed_ms)
+                if event is not None:
+                    relay.take(event)
+                elif follower.connected:
+                    relay.tick()
+        for poster in relay.posters:
+            poster.finish()
+        await asyncio.gather(*posting)
+    finally:
+        for task in posting:
+            task.cancel()
+        await asyncio.gather(*posting, return_exceptions=True)
+
+
+async def _with_ticks(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any] | None]:
+    """Events as they come, and None when there was none for a while."""
+    while True:
+        coming = asyncio.ensure_future(anext(events, None))
+        try:
+            while not (await asyncio.wait([coming], timeout=TICK))[0]:
+                yield None
+        except BaseException:
+            coming.cancel()
+            raise
+        event = coming.result()
+        if event is None:
+            return
+        yield event
+
+
+async def run(follower: Follower, relay: Relay) -> int:
+    """The command; gives the signal that ended it, or 0."""
+    loop = asyncio.get_running_loop()
+    following = asyncio.create_task(follow(follower, relay))
+    stop = StopRequests(lambda: loop.call_soon_threadsafe(following.cancel))
+    with stop.noted():
+        try:
+            with suppress(asyncio.CancelledError):
+                await following
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+    for poster in relay.posters:
+        print(f"{poster.service}: {poster.posted} posts", file=sys.stderr, flush=True)
+    return stop.number

@@ -1,0 +1,166 @@
+"""`turia relay` is one more viewer of a session: its captions go to services, and to a folder for HLS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.caption_services import SECRET, CaptionService
+from tests.formats.cues import parse
+from tests.server.servers import FakeServer
+from turia.cli import main
+from turia.commands.relay import HOLD_MS, Captioner, HlsTrack, Relay, session_of
+from turia.errors import InputError
+from turia.formats.subtitles import Cue
+from turia.protocol.client import Speaker
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
+    with FakeServer(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+def write(word: str, ms: float, kind: str = "write") -> dict[str, Any]:
+    return {"type": kind, "word": word, "index": 0, "read": 0, "sentence": 0, "reason": "policy", "ms": ms}
+
+
+def captioned(events: list[dict[str, Any]], side: Any = "target") -> tuple[list[Cue], list[str], Captioner]:
+    cues: list[Cue] = []
+    pieces: list[str] = []
+    captioner = Captioner(side, cues.append, lambda word, ms: pieces.append(word), lambda ms: pieces.append("/"))
+    for event in events:
+        captioner.take(event)
+    return cues, pieces, captioner
+
+
+SETTINGS = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "ms": 0.0}
+SENTENCE = {"type": "sentence", "sentence": 0, "source_words": 1, "target_words": 1, "reason": "end", "ms": 0.0}
+
+
+def test_a_cue_ends_with_its_sentence_its_speaker_or_a_silence() -> None:
+    note = {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Anna Bo"}
+    events = [SETTINGS, write("one", 1000.0), SENTENCE, note, write("two", 2000.0), write("three", 4100.0)]
+    cues, pieces, captioner = captioned(events)
+    assert [(cue.text, cue.start) for cue in cues] == [("one", 1000.0), ("Anna Bo: two", 2000.0)]
+    assert pieces == ["one", "/", "Anna", "Bo:", "two", "/", "three"]
+    captioner.quiet(6100.0)
+    assert len(cues) == 2
+    captioner.quiet(6100.1)
+    assert [cue.text for cue in cues[2:]] == ["three"]
+    assert captioner.language == "en"
+
+
+def test_what_is_spoken_is_not_cut_where_sentences_are_found_later() -> None:
+    events = [
+        SETTINGS,
+        write("eins", 1000.0, "source"),
+        write("one", 1100.0),
+        SENTENCE,
+        write("zwei", 1200.0, "source"),
+    ]
+    cues, pieces, captioner = captioned([*events, {"type": "end", "ms": 1300.0}], "source")
+    assert [cue.text for cue in cues] == ["eins zwei"]
+    assert pieces == ["eins", "zwei", "/"]
+    assert captioner.language == "de"
+
+
+def test_a_track_is_the_same_live_and_when_it_is_made_later(tmp_path: Path) -> None:
+    events = [SETTINGS] + [write(f"w{i}", 700.0 * i + (3000 if i > 20 else 0)) for i in range(40)]
+    events.append({"type": "end", "source_words": 40, "target_words": 40, "ms": 32_000.0})
+
+    def made(folder: Path, live: bool) -> dict[str, str]:
+        now = [100.0 if live else 1000.0]
+        relay = Relay("target", hls=HlsTrack(folder, 900_000), clock=lambda: now[0])
+        relay.connected(100.0, 0.0)
+        for event in events:
+            while live and now[0] < 100 + event["ms"] / 1000:
+                now[0] = min(now[0] + 0.5, 100 + event["ms"] / 1000)
+                relay.tick()
+            relay.take(event)
+        return {path.name: path.read_text() for path in folder.iterdir()}
+
+    later = made(tmp_path / "later", live=False)
+    assert made(tmp_path / "live", live=True) == later
+    assert later["captions.m3u8"].endswith("#EXT-X-ENDLIST\n")
+    words = {
+        word
+        for name, text in later.items()
+        if name.endswith(".vtt")
+        for cue in parse(text)
+        for word in cue.text.split()
+    }
+    assert words == {f"w{i}" for i in range(40)}
+
+
+def test_segments_wait_for_cues_that_may_still_come(tmp_path: Path) -> None:
+    now = [100.0]
+    relay = Relay("target", hls=HlsTrack(tmp_path / "hls", 900_000), clock=lambda: now[0])
+    relay.tick()
+    relay.connected(100.0, 0.0)
+    relay.take(SETTINGS)
+    now[0] = 100 + 6 + (HOLD_MS - 1) / 1000
+    relay.tick()
+    assert not (tmp_path / "hls").exists()
+    now[0] += 0.002
+    relay.tick()
+    assert sorted(path.name for path in (tmp_path / "hls").iterdir()) == ["captions-000000.vtt", "captions.m3u8"]
+
+
+def test_only_what_is_said_from_now_on_is_posted(
+    server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session is watched by name from its middle on, to all three outlets."""
+
+    async def speak(url: str) -> str:
+        async with Speaker(server.url, k=1, punctuation=True) as speaker:
+            await speaker.say("ka", "le.")
+            events = speaker.events()
+            while (await anext(events))["type"] != "sentence":
+                pass
+            await asyncio.sleep(0.05)
+            relaying = asyncio.create_task(
+                asyncio.to_thread(main, ["relay", f"{server.url}/watch/{speaker.session}", *options])
+            )
+            while "turia_viewers 1.0" not in server.get("/metrics")[1]:
+                await asyncio.sleep(0.05)
+            await speaker.pause(speaker="Anna")
+            await speaker.say("mi", "no.")
+            await speaker.end()
+            async for _ in events:
+                pass
+            assert await relaying == 0
+            return speaker.session
+
+    with CaptionService(failures=[503]) as youtube, CaptionService() as zoom:
+        (tmp_path / "youtube.txt").write_text(youtube.url)
+        monkeypatch.setenv("TURIA_ZOOM_URL", zoom.url)
+        options = ["--youtube", str(tmp_path / "youtube.txt"), "--hls", str(tmp_path / "hls")]
+        asyncio.run(speak(server.url))
+    assert youtube.tried[:2] == [1, 1]
+    assert [line for taken in youtube.taken for line in taken.body.splitlines()[1::2]] == ["Anna: mi no"]
+    assert "".join(taken.body for taken in zoom.taken) == "Anna: mi no\n"
+    assert {taken.lang for taken in zoom.taken} == {"en-US"}
+    assert youtube.wrong == zoom.wrong == []
+    assert (tmp_path / "youtube.txt.seq").is_file()
+    shown = [cue.text for cue in parse((tmp_path / "hls" / "captions-000000.vtt").read_text())]
+    assert shown == ["ka le", "Anna: mi no"]
+    assert SECRET not in "".join(capsys.readouterr())
+
+
+def test_what_is_wrong_is_told_in_a_line(
+    server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TURIA_YOUTUBE_URL", "TURIA_ZOOM_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["relay", "name"]) == 2
+    assert "nowhere to relay to: give --youtube FILE, --zoom FILE or --hls FOLDER" in capsys.readouterr().err
+    assert main(["relay", "nobody", "--server", server.url, "--hls", str(tmp_path / "hls")]) == 2
+    assert "no such session" in capsys.readouterr().err
+    assert session_of("https://a.example/watch/x%20y/", "http://b") == ("https://a.example", "x y")
+    with pytest.raises(InputError, match="expected the name of a session"):
+        session_of("ftp://a/watch/x", "http://b")
