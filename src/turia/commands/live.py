@@ -295,6 +295,9 @@ def serve(
     operator_key_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File of keys that may delete any session.")
     ] = None,
+    quota: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What the sessions of one key may take: 500MB, 2GB.")
+    ] = None,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged: this and what is worse.")
     ] = "info",
@@ -324,18 +327,24 @@ def serve(
     from turia.server.limits import Limits, parse_time
     from turia.server.logs import configure
     from turia.server.pages import Pages
+    from turia.server.quota import parse_size
     from turia.server.serve import ServeOptions, check_origins, checked_access, data_folder, listen
     from turia.server.serve import serve as run_server
 
     if store is not None:
         needs("redis")
+    if store is not None and "@" in store and any(store in argument for argument in sys.argv):
+        hint = "give it by the variable TURIA_STORE"
+        print(f"warning: other users of this machine can see the password of --store (ps); {hint}", file=sys.stderr)
     if store is not None and data is not None:
         raise InputError("--data is not used with --store: sessions are kept there")
     if ray and store is None:
         raise InputError("--ray needs --store, a Redis that all replicas can reach: redis://HOST:PORT/0")
     if replicas > 1 and not ray:
         raise InputError("--replicas needs --ray: without it there is one server, on this machine")
-    keep = parse_time(retention, "--retention")
+    if store is not None and quota is not None:
+        raise InputError("--quota is for sessions in a file; limit a Redis by its maxmemory")
+    keep, room = parse_time(retention, "--retention"), 0 if quota is None else parse_size(quota, "--quota")
     configure(log_level, log_format)
     # What can be refused is refused before models are loaded.
     checked_access(host, key_file, origin or (), operator_key_file)
@@ -373,7 +382,7 @@ def serve(
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause)
+    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=room)
     options = ServeOptions(
         host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
         pages,

@@ -36,6 +36,7 @@ from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security_policy
+from turia.server.quota import Quota
 from turia.server.replay import add_replay
 from turia.server.rest import add_rest
 from turia.server.session import ActiveSession
@@ -43,6 +44,7 @@ from turia.server.sessions import Hub
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
 from turia.server.stores.base import DamagedError, Store, StoreError
+from turia.server.stores.sqlite import SqliteStore
 from turia.server.transcript import MEDIA_TYPES, TranscriptRequest
 
 HEADERS = {
@@ -130,6 +132,8 @@ def make_app(
         if access.key_file is not None:
             key_file = KeyFile(access.key_file, access.keys, hub.revoke)
             tasks.append(asyncio.create_task(key_file.watch()))
+        if limits.quota and isinstance(store, SqliteStore):
+            tasks.append(asyncio.create_task(Quota(limits.quota, store.sizes, hub.hold_to_quota).watch()))
         if shared is not None:
             tasks.append(asyncio.create_task(shared.run()))
         yield

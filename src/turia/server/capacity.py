@@ -23,10 +23,9 @@ from pathlib import Path
 
 from turia.engine.batcher import run_together
 from turia.server.captions import Translating, any_stream
+from turia.server.places import WORDS_PER_SECOND as WORDS_PER_SECOND
 from turia.server.sessions import Hub
 
-WORDS_PER_SECOND = 2.5
-"""Of a speaker."""
 LOAD = 0.5
 """Share of the time in which the engine works when all streams are taken."""
 TOGETHER = 8

@@ -132,6 +132,14 @@ def any_stream(translator: Translating, k: int | None = None) -> Stream:
     return translator.stream(k=k, punctuation=not finds_sentences(translator))
 
 
+def warm(translator: Translating) -> None:
+    """The first words of a model are slow: said before anybody waits for them."""
+    stream = any_stream(translator, k=1)
+    for word in ("eins", "zwei", "drei"):
+        stream.push(word)
+    stream.flush()
+
+
 def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
     """What a client has chosen, and where it has chosen nothing what the model itself has."""
     model = chosen.model or next(iter(translators))

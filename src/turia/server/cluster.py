@@ -25,6 +25,8 @@ class Member:
     viewers: int
     owners: dict[str, int]
     """Streams of each key's owner."""
+    work: float = 0.0
+    """Places that its streams take (`turia.server.places`); releases before 0.2 do not say it."""
 
 
 class Cluster(Protocol):
@@ -54,10 +56,11 @@ class Totals:
     capacity: int
     viewers: int
     owners: Counter[str]
+    work: float = 0.0
 
     @property
     def full(self) -> bool:
-        return self.streams >= self.capacity
+        return max(self.streams, self.work) >= self.capacity
 
 
 def totals(members: Sequence[Member]) -> Totals:
@@ -72,4 +75,5 @@ def totals(members: Sequence[Member]) -> Totals:
         sum(member.capacity for member in ready),
         sum(member.viewers for member in members),
         owners,
+        sum(max(member.streams, member.work) for member in ready),
     )

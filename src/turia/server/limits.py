@@ -60,6 +60,8 @@ class Limits:
     """Silence of a speaker that closes a sentence, where the client has not chosen; 0 for never."""
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
+    quota: int = 0
+    """Bytes that the sessions of one key may take in the store; 0 for no limit."""
 
     def retry_header(self) -> dict[str, str]:
         """The header that says when to try again."""

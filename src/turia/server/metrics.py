@@ -18,7 +18,7 @@ from turia.server.logs import Sparingly
 from turia.stream.trace import Write
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0)
-WORRYING = ("capacity", "key-capacity", "sockets", "store", "failed", "damaged", "connections")
+WORRYING = ("capacity", "key-capacity", "quota", "sockets", "store", "failed", "damaged", "connections")
 """Refusals for which somebody may have to do something."""
 CODES = (
     *WORRYING, "ended", "frames", "gap", "hello", "idle", "key", "message", "moved", "not-ready", "origin", "protocol",
@@ -35,6 +35,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.streams = Gauge("turia_streams", "Streams that hold a place", registry=self.registry)
+        self.work = Gauge("turia_work_streams", "People who speak that would make as much work", registry=self.registry)
         self.capacity = Gauge("turia_capacity_streams", "Streams that are taken at once", registry=self.registry)
         self.viewers = Gauge("turia_viewers", "Connections that only read", registry=self.registry)
         self.words_in = Counter("turia_source_words", "Source words stored", registry=self.registry)
@@ -119,4 +120,5 @@ class _Sums(Collector):
         yield GaugeMetricFamily("turia_replicas", "Servers that take streams", together.members)
         yield GaugeMetricFamily("turia_capacity_streams", "Streams that they take together", together.capacity)
         yield GaugeMetricFamily("turia_streams", "Streams that hold a place", together.streams)
+        yield GaugeMetricFamily("turia_work_streams", "People who speak that would make as much work", together.work)
         yield GaugeMetricFamily("turia_viewers", "Connections that only read", together.viewers)

@@ -164,7 +164,8 @@ class Replica:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """For `wanted_replicas`."""
-        return {"streams": self._app.state.hub.member().streams, "capacity": self._deployed.streams}
+        member = self._app.state.hub.member()
+        return {"streams": max(member.streams, member.work), "capacity": self._deployed.streams}
 
     async def _watch(self) -> None:
         """Waits until the replica is not wanted any more; then sends all its clients to another."""

@@ -228,7 +228,8 @@ class RestSpeaker:
             self._check()
             self.hub.take(self.session, part)
             await self._done(part[-1].seq)
-            await self._rest(self._bucket.take(len(part), time.monotonic()))
+            rest = self._bucket.take(len(part), time.monotonic())
+            await self._rest(max(rest, self.hub.seconds_to_wait(self.session, len(part))))
 
     async def _rest(self, seconds: float) -> None:
         """Waits, unless the server stops."""

@@ -16,6 +16,7 @@ from turia.errors import InputError
 from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, TentativeText
 from turia.schema import JsonObject, read_json
 from turia.server.captions import NumberedInput
+from turia.server.places import Pace
 from turia.server.progress import Progress
 from turia.server.stores.base import DamagedError, StoredSession
 from turia.server.worker import Task
@@ -24,6 +25,7 @@ RECENT = 256
 """Events of a session kept in memory; a reader that is further behind gets them from the store."""
 DELETED = Refusal("deleted", "the session was deleted")
 REPLACED = Refusal("replaced", "the session goes on in another connection")
+PAST_QUOTA = Refusal("quota", "the sessions of this key take all the room that they may; delete some", retry=True)
 REVOKED = Refusal("key", "the key of this session was revoked")
 
 
@@ -69,6 +71,7 @@ class ActiveSession:
         """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
         self.joined = joined
         """Whether a speaker has ever come. Until then its place is one that others may take."""
+        self.pace = Pace()
         self.failures = 0
         """Translations that failed, one after the other."""
         self.tentative: TentativeText | None = None
@@ -131,11 +134,11 @@ class ActiveSession:
             self.speaker = None
         self.held_until = now
 
-    def revoke(self, now: float) -> None:
-        """The key that began it is gone: it has no place any more, and its speaker no word."""
+    def revoke(self, now: float, why: Refusal = REVOKED) -> None:
+        """The key that began it is gone, or may store no more: it has no place any more, and its speaker no word."""
         self.held_until = now
         if self.speaker is not None:
-            self.speaker.refuse(REVOKED)
+            self.speaker.refuse(why)
 
     def wake_all(self) -> None:
         for reader in self.readers:
@@ -168,6 +171,7 @@ class ActiveSession:
         if last.seq - self.progress.inputs > most:
             raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
         self.received = last.seq
+        self.pace.say(len(new), now)
         self._last = last.seq if isinstance(last, EndOfStream) else MAX_SEQ
         self._arrivals.append((last.seq, now))
 

@@ -25,16 +25,16 @@ from turia.server.captions import (
     SilenceNoticed,
     StreamChoice,
     Tail,
-    Translating,
     Translators,
-    any_stream,
     check_change,
+    warm,
 )
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
-from turia.server.session import DELETED, REPLACED, ActiveSession, EventReader
+from turia.server.places import seconds_to_wait, shortage, shortage_of_all, work_of
+from turia.server.session import DELETED, PAST_QUOTA, REPLACED, REVOKED, ActiveSession, EventReader
 from turia.server.store_health import StoreHealth
 from turia.server.stores.base import DamagedError, Store, StoredSession, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
@@ -65,6 +65,7 @@ class Hub:
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
         self._sessions: dict[str, ActiveSession] = {}
+        self._past_quota: set[str] = set()
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(store, self._report_from_worker)
         self._drained = asyncio.Event()
@@ -79,7 +80,7 @@ class Hub:
     async def start(self) -> None:
         """Warms the models and begins to work."""
         for translator in self.translators.values():
-            await asyncio.to_thread(_warm, translator)
+            await asyncio.to_thread(warm, translator)
         self._worker.start()
         self.metrics.capacity.set(self.limits.streams)
         self.ready = True
@@ -264,6 +265,12 @@ class Hub:
         session.receive(new, self.limits.unacknowledged, time.monotonic())
         self._worker.submit(session.task, new)
 
+    def seconds_to_wait(self, session: ActiveSession, words: int) -> float:
+        """Before more is read of a speaker who is faster than the others leave room for."""
+        now = time.monotonic()
+        others = work_of((other for other in self._holding(awaited=False) if other is not session), now)
+        return seconds_to_wait(session.pace, words, others, self.limits.streams, now)
+
     async def events_after(self, session: ActiveSession, after: int, most: int) -> tuple[int, list[JsonObject]]:
         """Events for a reader that has those up to `after`, and the number of the first."""
         recent = session.recent_after(after)
@@ -325,11 +332,16 @@ class Hub:
         session.let_go(time.monotonic())
         self._count()
 
-    def revoke(self, owners: set[str]) -> None:
+    def revoke(self, owners: set[str], why: Refusal = REVOKED) -> None:
         """The keys of these owners are gone: so are their speakers. What was said stays, for those who watch."""
         for session in self.sessions():
             if session.owner in owners:
-                session.revoke(time.monotonic())
+                session.revoke(time.monotonic(), why)
+
+    def hold_to_quota(self, owners: set[str]) -> None:
+        """The sessions of these owners take all the room that they may: no more is taken of them."""
+        self._past_quota = owners
+        self.revoke(owners, PAST_QUOTA)
 
     # --- reports --------------------------------------------------------------------------------------------------
 
@@ -381,31 +393,23 @@ class Hub:
 
         A speaker who comes (`joining`) has a place before those of whom there is nothing but a request.
         """
-        holding, limits = self._holding(awaited=False), self.limits
+        holding = self._holding(awaited=False)
         if joining:
             holding = [session for session in holding if session.joined]
         if not self.ready:
             self._refuse("not-ready", "the server is starting or stopping")
-        elif len(holding) >= limits.streams:
-            self._refuse("capacity", f"all {limits.streams} streams are in use")
-        elif sum(session.owner == owner for session in holding) >= limits.streams_per_key:
-            self._refuse("key-capacity", f"all {limits.streams_per_key} streams of this key are in use")
+        if owner in self._past_quota:
+            self._refuse(PAST_QUOTA.code, PAST_QUOTA.message)
+        if lacking := shortage(holding, owner, self.limits, time.monotonic()):
+            self._refuse(lacking.code, str(lacking))
 
     async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
-        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago.
-
-        Sessions that were begun here and have no speaker yet are counted apart. Their speakers may be at another server
-        already, and would count twice until that is known; but nobody may begin more of them than all servers hold.
-        """
+        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago."""
         others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self.name]
         together = totals([*others, self.member()])
         waiting = [session.owner for session in self._holding(awaited=True)]
-        if not together.members:
-            self._refuse("not-ready", "the server is starting or stopping")
-        elif together.full or len(waiting) >= together.capacity:
-            self._refuse("capacity", f"all {together.capacity} streams are in use")
-        elif max(together.owners[owner], waiting.count(owner)) >= self.limits.streams_per_key * together.members:
-            self._refuse("key-capacity", "all streams of this key are in use")
+        if lacking := shortage_of_all(together, waiting, owner, self.limits.streams_per_key):
+            self._refuse(lacking.code, str(lacking))
 
     def _refuse(self, code: str, message: str) -> Never:
         self.metrics.refused(code)
@@ -418,16 +422,19 @@ class Hub:
 
     def member(self) -> Member:
         """This server, for the others."""
-        owners = Counter(session.owner for session in self._holding(awaited=False))
-        capacity = self.limits.streams
-        return Member(self.name, self.takes_streams, sum(owners.values()), capacity, self._viewers(), dict(owners))
+        holding, capacity = self._holding(awaited=False), self.limits.streams
+        owners = Counter(session.owner for session in holding)
+        work = round(work_of(holding, time.monotonic()), 3)
+        return Member(self.name, self.takes_streams, len(holding), capacity, self._viewers(), dict(owners), work)
 
     def _viewers(self) -> int:
         return sum(reader.role == "viewer" for session in self.sessions() for reader in session.readers)
 
     def _count(self) -> None:
         now = time.monotonic()
-        self.metrics.streams.set(sum(session.holds_place(now) for session in self.sessions()))
+        holding = [session for session in self.sessions() if session.holds_place(now)]
+        self.metrics.streams.set(len(holding))
+        self.metrics.work.set(work_of(holding, now))
         self.metrics.viewers.set(self._viewers())
 
 
@@ -439,11 +446,3 @@ def _settle(future: asyncio.Future[T], result: T | Exception) -> None:
         future.set_exception(result)
     else:
         future.set_result(result)
-
-
-def _warm(translator: Translating) -> None:
-    """The first words of a model are slow: said before anybody waits for them."""
-    stream = any_stream(translator, k=1)
-    for word in ("eins", "zwei", "drei"):
-        stream.push(word)
-    stream.flush()

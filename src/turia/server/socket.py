@@ -201,7 +201,8 @@ class _Connection:
                 self.hub.take(self.session, inputs_of(message))
             self._note_speech(message)
             words = len(message.words) if isinstance(message, Words | PartialWords) else 1
-            await asyncio.sleep(bucket.take(max(1, words), time.monotonic()))
+            rest = bucket.take(max(1, words), time.monotonic())
+            await asyncio.sleep(max(rest, self.hub.seconds_to_wait(self.session, words)))
 
     def _note_speech(self, message: ClientMessage) -> None:
         self._silence.will_wait()

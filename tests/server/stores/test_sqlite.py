@@ -40,9 +40,49 @@ def test_long_sessions_are_forgotten_portion_by_portion(tmp_path: Path, monkeypa
     store._db.set_trace_callback(statements.append)
     assert store.forget(untouched_since=20.0) == 3
     store._db.set_trace_callback(None)
-    assert statements.count("COMMIT") == (1 + 1 + 3) + 3
+    assert statements.count("COMMIT") == (1 + 1 + 3) + 3 + 1, "the last gives room back"
     assert store._db.execute("SELECT session, count(*) FROM events GROUP BY session").fetchall() == [("young", 25)]
     assert store._db.execute("SELECT id FROM sessions").fetchall() == [("young",)]
+    store.close()
+
+
+def fill(store: SqliteStore, name: str, events: int = 4000) -> None:
+    store.create(replace(STORED, id=name, owner=name[0], progress=Progress(0, events)), [{"type": "x" * 1000}] * events)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_the_room_of_what_is_deleted_goes_back_to_the_disk(by_name: bool, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    store = SqliteStore(path)
+    fill(store, "old")
+    store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    full = path.stat().st_size
+    if by_name:
+        store.delete("old")
+    else:
+        store.forget(untouched_since=20.0)
+    assert full > 4_000_000
+    assert path.stat().st_size < 1_500_000, "a megabyte is kept for the next words"
+    store.close()
+
+
+def test_a_file_of_an_earlier_release_gives_room_back_too(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(FIRST_VERSION)
+    store = SqliteStore(path)
+    fill(store, "new")
+    store.delete("new")
+    assert path.stat().st_size < 1_500_000
+    assert store.events("id", 0, 10) == (1, [A])
+    store.close()
+
+
+def test_sizes_are_those_of_each_owner(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    for name, events in (("a1", 100), ("a2", 50), ("b1", 7)):
+        fill(store, name, events)
+    assert store.sizes() == {"a": 150 * 140 + 2 * 4096, "b": 7 * 140 + 4096}
     store.close()
 
 

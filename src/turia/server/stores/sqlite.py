@@ -64,9 +64,15 @@ UPGRADES = (
 COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token, head_sum, state_sum"
 EVENTS = "SELECT seq, event, sum FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
 PORTION = 5000
-"""Events that are deleted at once."""
+"""Events that are deleted at once, and pages that are given back at once."""
+KEPT_PAGES = 250
+"""Free pages that stay in the file, a megabyte: the next words need them."""
+EVENT_BYTES, SESSION_BYTES = 140, 4096
+"""About what each takes in the file, for quotas."""
 BUSY = 10.0
 """Seconds to wait for another program that has the file, such as a backup."""
+INCREMENTAL = 2
+"""What `PRAGMA auto_vacuum` says of a file that gives room back."""
 CORRUPT = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 log = logging.getLogger("turia.server")
 
@@ -166,7 +172,9 @@ class SqliteStore:
     def forget(self, untouched_since: float) -> int:
         with self._reading() as db:
             old = db.execute("SELECT id, events FROM sessions WHERE touched < ?", (untouched_since,)).fetchall()
-        return sum(self._forget_one(session_id, events, untouched_since) for session_id, events in old)
+        count = sum(self._forget_one(session_id, events, untouched_since) for session_id, events in old)
+        self._give_back()
+        return count
 
     def _forget_one(self, session_id: str, events: int, untouched_since: float) -> int:
         """What a crash leaves of it is deleted the next time. If it is used again meanwhile, the rest of it stays."""
@@ -189,10 +197,31 @@ class SqliteStore:
                     continue
                 found = db.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount
                 break
-        with self._reading() as db:
-            # The log that is written ahead has the words too.
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._give_back()
         return bool(found)
+
+    def _give_back(self) -> None:
+        """Free pages go back to the disk, a portion at a time, between which words are stored."""
+        before = -1
+        while True:
+            with self._writing() as db:
+                (free,) = db.execute("PRAGMA freelist_count").fetchone()
+                if free <= KEPT_PAGES or free == before:
+                    break
+                before = free
+                db.execute(f"PRAGMA incremental_vacuum({PORTION})").fetchall()
+        with self._reading() as db:
+            # The log that is written ahead has the words too; and the file becomes smaller only now.
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def sizes(self) -> dict[str, int]:
+        """About how many bytes the sessions of each owner take. By its own connection: words do not wait for it."""
+        query = f"SELECT owner, {EVENT_BYTES} * sum(events) + {SESSION_BYTES} * count(*) FROM sessions GROUP BY owner"
+        try:
+            with closing(sqlite3.connect(f"{self._files[0][0].resolve().as_uri()}?mode=ro", uri=True)) as db:
+                return dict(db.execute(query).fetchall())
+        except sqlite3.Error:
+            raise StoreError("the store of sessions does not answer; try again soon") from None
 
     def check(self, write: bool) -> None:
         self._check_files()
@@ -273,6 +302,8 @@ def _session(
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Checks the file, and makes its tables or brings them to this version."""
+    # Before anything else: a file that has tables keeps what it was made with, until `_make_shrinkable`.
+    db.execute("PRAGMA auto_vacuum = INCREMENTAL")
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")
     # What is deleted is overwritten, and does not wait in a free page for whoever gets the file.
@@ -288,6 +319,18 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     elif version < SCHEMA_VERSION:
         steps = " ".join(UPGRADES[version - 1 :])
         db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    _make_shrinkable(db)
+
+
+def _make_shrinkable(db: sqlite3.Connection) -> None:
+    """Lets a file of an earlier release give room back, once. It is written anew, which needs as much room again."""
+    (way,) = db.execute("PRAGMA auto_vacuum").fetchone()
+    if way == INCREMENTAL:
+        return
+    try:
+        db.execute("VACUUM")
+    except sqlite3.Error as error:
+        log.warning("the file of sessions cannot be written anew: %s", error.sqlite_errorname)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
