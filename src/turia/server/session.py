@@ -69,6 +69,8 @@ class ActiveSession:
         """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
         self.joined = joined
         """Whether a speaker has ever come. Until then its place is one that others may take."""
+        self.leader: ActiveSession | None = None
+        """Whose words it translates, if nobody speaks in it."""
         self.failures = 0
         """Translations that failed, one after the other."""
         self.tentative: TentativeText | None = None
@@ -98,10 +100,26 @@ class ActiveSession:
         except (InputError, KeyError, TypeError):
             raise DamagedError from None
 
+    @property
+    def also(self) -> tuple[str, ...]:
+        """Models of the sessions that follow it."""
+        if self.task is not None:
+            return self.task.captions.choice.also
+        try:
+            return tuple(map(str, read_json(self._state).get("also", ())))
+        except (InputError, TypeError):
+            raise DamagedError from None
+
     # --- connections ----------------------------------------------------------------------------------------------
 
+    @property
+    def lead(self) -> ActiveSession:
+        """The session that its speaker speaks in."""
+        return self.leader or self
+
     def holds_place(self, now: float) -> bool:
-        return not self.progress.ended and (self.speaker is not None or self.held_until > now)
+        lead = self.lead
+        return not self.progress.ended and (lead.speaker is not None or lead.held_until > now)
 
     def is_idle(self, now: float) -> bool:
         """Whether nobody would miss the session in memory."""
