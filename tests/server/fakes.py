@@ -15,6 +15,7 @@ from tests.engine.fakes import Chaos, Echo, Fake, SourceSeen, fake_model
 from turia.engine.backend import EncodeRequest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.segmenter.online import Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 
 
@@ -26,14 +27,20 @@ class FakeTranslator:
         self.model = replace(fake_model(backend), name=name, languages=(source, target))
 
     def stream(
-        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+        self,
+        *,
+        k: int | None,
+        policy: str | None = None,
+        target_lag: str | None = None,
+        punctuation: bool,
+        segmenter: Segmenter | None = None,
     ) -> Stream:
         chosen: dict[str, Any] = {"policy": policy or self.model.policy} if k is None else {"k": k}
         settings = Settings(**chosen, history=10, target_lag=target_lag)
-        return Stream(self.model, PunctuationSegmenter("de", window=0), settings)
+        return Stream(self.model, segmenter or PunctuationSegmenter("de", window=0), settings)
 
-    def restore(self, state: dict[str, Any]) -> Stream:
-        return Stream.restore(self.model, PunctuationSegmenter("de", window=0), state)
+    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
+        return Stream.restore(self.model, segmenter or PunctuationSegmenter("de", window=0), state)
 
 
 class Held(Echo):
@@ -49,9 +56,9 @@ class Held(Echo):
         return super().encode(requests)
 
 
-def fake_translators(hold: Path | None = None) -> dict[str, FakeTranslator]:
-    """Two directions that echo; while there is a file `hold`, they do nothing."""
-    return {name: FakeTranslator(name, Echo() if hold is None else Held(hold)) for name in ("de-en", "en-de")}
+def fake_translators(hold: Path | None = None, names: Sequence[str] = ("de-en", "en-de")) -> dict[str, FakeTranslator]:
+    """Directions that echo; while there is a file `hold`, they do nothing."""
+    return {name: FakeTranslator(name, Echo() if hold is None else Held(hold)) for name in names}
 
 
 def chaotic_translators() -> dict[str, FakeTranslator]:

@@ -1,7 +1,8 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
-there), pages, whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
+there), models, rooms, public_url, pages, whatever limits are to be other than usual, files (how many it may open), and
+log_level and log_format.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.server.fakes import fake_translators
 from turia.server.limits import Limits
 from turia.server.logs import configure
 from turia.server.pages import Pages
+from turia.server.rooms import parse_room
 from turia.server.serve import ServeOptions, serve
 
 if __name__ == "__main__":
@@ -28,6 +30,8 @@ if __name__ == "__main__":
     operators = Path(given["operator_key_file"]) if "operator_key_file" in given else None
     options = ServeOptions(
         "127.0.0.1", given["port"], Path(given["data"]), limits, key_file, origins, given.get("store"), operators,
-        pages=Pages(**given.get("pages", {})),
+        pages=Pages(**given.get("pages", {})), rooms=tuple(map(parse_room, given.get("rooms", ()))),
+        public_url=given.get("public_url"),
     )  # fmt: skip
-    serve(fake_translators(Path(given["hold"]) if "hold" in given else None), options)
+    models = given.get("models", ("de-en", "en-de"))
+    serve(fake_translators(Path(given["hold"]) if "hold" in given else None, models), options)

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,12 +133,26 @@ def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | No
         )
 
 
-def run_to_server(server: str, model: str, k: int, punctuation: bool, key: str | None, listener: Listener) -> int:
+def run_to_server(
+    server: str,
+    model: str,
+    k: int,
+    punctuation: bool,
+    key: str | None,
+    listener: Listener,
+    also: Sequence[str] = (),
+    room: str | None = None,
+    take_room: bool = False,
+) -> int:
     """Captions by a session of a running server; gives the signal that ended it early, or 0."""
 
     async def speak() -> int:
-        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0) as speaker:
-            _say(f"{speaker.url}/watch/{speaker.session}")
+        chosen = Speaker(
+            server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also, room=room,
+            take_room=take_room,
+        )  # fmt: skip
+        async with chosen as speaker:
+            _say(speaker.page)
             return await send(speaker, listener.heard(), sys.stdout, at_signal=listener.ended.set, pause=listener.pause)
 
     try:

@@ -38,6 +38,14 @@ Beam = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
 ]
+Room = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The room whose audience is to see it; see `turia serve --room`.")
+]
+TakeRoom = Annotated[bool, typer.Option("--take-room", help="Also if somebody speaks in that room already.")]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(metavar="MODEL", help="Translate the same words by this model too; may be repeated."),
+]
 
 
 def translate(
@@ -122,6 +130,9 @@ def listen(
         str | None, typer.Option(metavar="URL", help="Send the words to a running server, which translates them.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the server's API key.")] = None,
+    room: Room = None,
+    take_room: TakeRoom = False,
+    also: Also = None,
 ) -> None:
     """Listen to speech and translate it. Sound is recognised on this machine."""
     needs("audio", "`turia listen`")
@@ -144,8 +155,10 @@ def listen(
         language = model.partition("-")[0]
         listener = Listener(load_recogniser(recogniser, language), source, pause, partials)
         key = next(iter(read_keys(key_file)), None)
-        signal = run_to_server(to_server, model, k or 4, punctuation, key, listener)
+        signal = run_to_server(to_server, model, k or 4, punctuation, key, listener, also or (), room, take_room)
     else:
+        if refused := typed(context, "room", "take_room", "also"):
+            raise InputError(f"--{refused[0].replace('_', '-')} is for a server's sessions: give --to-server too")
         from turia.runtime.translator import Translator
 
         translator = Translator.load(model)
@@ -173,6 +186,9 @@ def send(
     pause: Pause = PAUSE,
     partials: Partials = True,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the server's API key.")] = None,
+    room: Room = None,
+    take_room: TakeRoom = False,
+    also: Also = None,
 ) -> None:
     """Send words to a running server. Prints the address of the audience's page, then the translation."""
     import asyncio
@@ -186,8 +202,12 @@ def send(
     key = next(iter(read_keys(key_file)), None)
 
     async def speak() -> int:
-        async with Speaker(server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0) as speaker:
-            print(f"{speaker.url}/watch/{speaker.session}", file=sys.stderr, flush=True)
+        chosen = Speaker(
+            server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also or (), room=room,
+            take_room=take_room,
+        )  # fmt: skip
+        async with chosen as speaker:
+            print(speaker.page, file=sys.stderr, flush=True)
             return await run(speaker, heard_in(file, feed, pause, partials), sys.stdout, pause=pause)
 
     if signal := asyncio.run(speak()):
@@ -316,6 +336,16 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Let this site embed the audience's page and the overlay: https://a.org."),
     ] = None,
+    room: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=TITLE]", help='A room whose address stays: main-hall="Main hall"; may be repeated.'
+        ),
+    ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where others reach the server, for links: https://captions.example.org."),
+    ] = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
@@ -323,11 +353,13 @@ def serve(
     from turia.runtime.home import packaged_models
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
+    from turia.server.addresses import checked_public_url
     from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
     from turia.server.limits import Limits, parse_time
     from turia.server.logs import configure
     from turia.server.pages import Pages
     from turia.server.quota import parse_size
+    from turia.server.rooms import parse_room
     from turia.server.serve import ServeOptions, check_origins, checked_access, data_folder, listen
     from turia.server.serve import serve as run_server
 
@@ -344,12 +376,16 @@ def serve(
         raise InputError("--replicas needs --ray: without it there is one server, on this machine")
     if store is not None and quota is not None:
         raise InputError("--quota is for sessions in a file; limit a Redis by its maxmemory")
-    keep, room = parse_time(retention, "--retention"), 0 if quota is None else parse_size(quota, "--quota")
+    keep, most_bytes = parse_time(retention, "--retention"), 0 if quota is None else parse_size(quota, "--quota")
     configure(log_level, log_format)
     # What can be refused is refused before models are loaded.
     checked_access(host, key_file, origin or (), operator_key_file)
     check_origins(frame_ancestor or ())
     pages = Pages(notice, notice_position, tuple(frame_ancestor or ()))
+    rooms = tuple(map(parse_room, room or ()))
+    if len({one.name for one in rooms}) < len(rooms):
+        raise InputError("--room: expected different names")
+    public_url = None if public_url is None else checked_public_url(public_url)
     listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
@@ -378,13 +414,13 @@ def serve(
         deployed = Deployed(
             store, names, streams, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
             key_file=key_file, operator_key_file=operator_key_file, origins=origins, pages=pages,
-            limits=Limits(keep=keep, pause=pause),
+            limits=Limits(keep=keep, pause=pause), rooms=tuple(room or ()), public_url=public_url,
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=room)
+    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=most_bytes)
     options = ServeOptions(
         host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
-        pages,
+        pages, rooms, public_url,
     )  # fmt: skip
     run_server({translator.model.name: translator for translator in loaded}, options, listening)

@@ -225,10 +225,23 @@ class Speaker(Follower):
         policy: str | None = None,
         pause: float | None = None,
         on_tentative: Callable[[TentativeText], None] | None = None,
+        also: Sequence[str] = (),
+        room: str | None = None,
+        take_room: bool = False,
     ) -> None:
-        """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own."""
+        """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own.
+
+        `also`: further models, which translate the same words into other languages. `room`: where the audience is;
+        `take_room`: also if somebody speaks there already.
+        """
         super().__init__(url, "", on_tentative)
-        self._chosen = NewSession(model, k, punctuation, policy, pause)
+        self._chosen = NewSession(
+            model, k, punctuation, policy, pause, also=tuple(also), room=room, take_room=take_room
+        )
+        self.page = ""
+        """The address of the audience's page, once the session has begun."""
+        self.languages: dict[str, str] = {}
+        """The session of each target language."""
         self._key = key
         self._next = 1
         self._unacknowledged: deque[InputMessage] = deque()
@@ -243,6 +256,10 @@ class Speaker(Follower):
     async def __aenter__(self) -> Speaker:
         begun = await asyncio.to_thread(_post, f"{self.url}/api/sessions", self._key, to_dict(self._chosen))
         self.session, self._secret = begun["session"], begun["secret"]
+        if self._chosen.room is not None and "url" not in begun:
+            raise InputError(f"{self.url}: this server is of a release that has no rooms")
+        self.page = begun.get("url") or f"{self.url}/watch/{self.session}"
+        self.languages = {item["language"]: item["session"] for item in begun.get("languages", ())}
         await super().__aenter__()
         return self
 

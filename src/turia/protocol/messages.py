@@ -7,6 +7,7 @@ is refused. A refusal repeats numbers but no text: refusals may be logged, and l
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -69,6 +70,19 @@ WireWords = Annotated[tuple[WireWord, ...], Rule(lambda value: 1 <= len(value) <
 ClockTime = Annotated[float, Rule(lambda value: abs(value) <= MAX_SEQ, "a number of milliseconds")]
 TailWords = Annotated[tuple[WireWord, ...], Rule(lambda value: len(value) <= MAX_WORDS, f"0 to {MAX_WORDS} words")]
 PauseSeconds = Annotated[float, number("from 0 to 3600", lambda value: 0 <= value <= 3600)]
+LONGEST_ROOM = 60
+RoomName = Annotated[
+    str,
+    Rule(
+        lambda value: len(value) <= LONGEST_ROOM and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) is not None,
+        f"a name of at most {LONGEST_ROOM} small letters (a to z), digits and single hyphens, such as main-hall",
+    ),
+]
+"""Of a room, in its address: people read it aloud and type it on phones."""
+MOST_TARGETS = 16
+ModelNames = Annotated[
+    tuple[Name, ...], Rule(lambda value: len(set(value)) == len(value) < MOST_TARGETS, "different names of models")
+]
 Role = Literal["speaker", "viewer"]
 
 
@@ -99,6 +113,12 @@ class NewSession:
     """Seconds of silence after which the server closes a sentence; 0 for never, by default what the server has."""
     target_lag: TargetLagText | None = None
     """The mean lag to keep, by moving the policy's parameter."""
+    also: ModelNames = ()
+    """Models of the same source language that translate the same words, each in a session of its own."""
+    room: RoomName | None = None
+    """The room whose audience is to see it."""
+    take_room: bool = False
+    """Also if somebody speaks in that room already."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Every answer carries headers that let a page load nothing from elsewhere and run
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,13 +25,15 @@ from turia.policy.table import POLICIES
 from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
+from turia.server.addresses import LOCAL_ADDRESSES, Addresses
 from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 from turia.server.capacity import measure_again
-from turia.server.captions import Translators, chosen_stream, finds_sentences
+from turia.server.captions import Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
+from turia.server.fanout import targets_of
 from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
@@ -39,6 +41,9 @@ from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security
 from turia.server.quota import Quota
 from turia.server.replay import add_replay
 from turia.server.rest import add_rest
+from turia.server.room_routes import RoomLanguage, add_rooms, usable_room
+from turia.server.room_socket import serve_room
+from turia.server.rooms import NewRoom, Rooms
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
 from turia.server.shared import Shared
@@ -91,12 +96,15 @@ class Info(BaseModel):
     models: list[ModelInfo]
     policies: list[str] = Field(description="All that there are, with their parameters as they are by default.")
     needs_key: bool
+    url: str = Field(description="What comes before the path in links for others.")
 
 
 class BegunSession(BaseModel):
     session: str = Field(description="The public name: whoever has it can watch.")
     secret: str = Field(description="For speaking and for reconnecting: send it as a bearer token to get a ticket.")
     ticket: str = Field(description="For the hello of one socket, soon.")
+    url: str = Field(description="The page of the audience, as others reach it: the room's, if it has one.")
+    languages: list[RoomLanguage] = Field(description="What it is translated into, and the session of each language.")
 
 
 class Ticket(BaseModel):
@@ -113,11 +121,13 @@ def make_app(
     cluster: Cluster | None = None,
     measures: bool = False,
     pages: Pages = DEFAULT_PAGES,
+    rooms: Sequence[NewRoom] = (),
+    addresses: Addresses = LOCAL_ADDRESSES,
 ) -> FastAPI:
     """The server's application; its hub is `app.state.hub` while it runs.
 
     `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
-    `pages`: what the operator has chosen for them.
+    `pages`: what the operator has chosen for them. `rooms`: those that are to be there. `addresses`: for links.
     """
 
     @asynccontextmanager
@@ -125,7 +135,9 @@ def make_app(
         hub = app.state.hub = Hub(translators, store, limits, Metrics(), cluster)
         app.state.downloads = downloads = Downloads(store)
         shared = None if cluster is None else Shared(hub, cluster)
+        app.state.rooms = Rooms(hub, rooms)
         await hub.start()
+        await app.state.rooms.start()
         tasks = [asyncio.create_task(hub.sweep())]
         if measures:
             tasks.append(asyncio.create_task(measure_again(hub)))
@@ -135,7 +147,7 @@ def make_app(
         if limits.quota and isinstance(store, SqliteStore):
             tasks.append(asyncio.create_task(Quota(limits.quota, store.sizes, hub.hold_to_quota).watch()))
         if shared is not None:
-            tasks.append(asyncio.create_task(shared.run()))
+            tasks += [asyncio.create_task(shared.run()), asyncio.create_task(app.state.rooms.follow())]
         yield
         for task in tasks:
             task.cancel()
@@ -148,14 +160,14 @@ def make_app(
 
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
     app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.access = access
+    app.state.access, app.state.addresses = access, addresses
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     if access.origins:
         # Within the guard: pages of any other origin get no further than that.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=access.origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
@@ -173,6 +185,7 @@ def make_app(
     add_rest(app)
     add_pages(app, pages)
     add_replay(app, pages)
+    add_rooms(app, pages)
     return app
 
 
@@ -181,7 +194,7 @@ async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Resp
     if _comes_from_elsewhere(request):
         _hub(request).metrics.refused("origin")
         response = error_answer(403, "this origin or host name is not allowed; see --origin", "origin")
-    elif request.method == "POST" and not _is_small(request):
+    elif request.method in ("POST", "PUT") and not _is_small(request):
         _hub(request).metrics.refused("size")
         response = error_answer(413, f"a request of unknown length, or of more than {MAX_BYTES} bytes", "size")
     else:
@@ -305,6 +318,7 @@ def _add_sessions(app: FastAPI) -> None:
             models=models,
             policies=[str(policy()) for policy in POLICIES.values()],
             needs_key=bool(request.app.state.access.keys),
+            url=request.app.state.addresses.base(request),
         )
 
     @app.post(
@@ -316,9 +330,23 @@ def _add_sessions(app: FastAPI) -> None:
     )
     async def begin(request: Request, owner: Owner) -> BegunSession:
         hub, chosen = _hub(request), from_dict(NewSession, await _json_body(request), pass_over=True)
-        session_id, secret = await hub.create(owner, chosen_stream(hub.translators, chosen))
+
+        async def begun() -> tuple[str, tuple[str, str]]:
+            session_id, secret = await hub.fanout.begin(owner, chosen)
+            return session_id, (session_id, secret)
+
+        url: str = request.app.state.addresses.base(request)
+        if chosen.room is None:
+            _, (session_id, secret) = await begun()
+            url = f"{url}/watch/{session_id}"
+        else:
+            usable_room(request, chosen.room, owner)
+            session_id, secret = await request.app.state.rooms.place(chosen.room, chosen.take_room, begun)
+            url = f"{url}/room/{chosen.room}"
         ticket = await hub.issue_ticket(session_id, "speaker")
-        return BegunSession(session=session_id, secret=secret, ticket=ticket)
+        session = await _find(request, session_id)
+        languages = [RoomLanguage(language=code, session=name) for code, name in targets_of(hub, session)]
+        return BegunSession(session=session_id, secret=secret, ticket=ticket, url=url, languages=languages)
 
     @app.post(
         "/api/sessions/{session_id}/tickets",
@@ -356,20 +384,29 @@ def _add_sessions(app: FastAPI) -> None:
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
-        hub = _hub(websocket)
-        if _comes_from_elsewhere(websocket):
-            hub.metrics.refused("origin")
-            await websocket.send_denial_response(error_answer(403, "this origin is not allowed", "origin"))
-        elif hub.draining or hub.sockets >= hub.limits.sockets or not hub.hellos.room_for(_address(websocket)):
-            hub.metrics.refused("sockets")
-            busy = error_answer(503, "no more connections are taken", "sockets", hub.limits.retry_header())
-            await websocket.send_denial_response(busy)
-        else:
-            hub.sockets += 1
-            try:
-                await serve_socket(websocket, hub, _address(websocket))
-            finally:
-                hub.sockets -= 1
+        await _take(websocket, lambda hub: serve_socket(websocket, hub, _address(websocket)))
+
+    @app.websocket("/socket/rooms/{name}")
+    async def room_socket(websocket: WebSocket, name: str) -> None:
+        await _take(websocket, lambda hub: serve_room(websocket, hub, app.state.rooms, name, _address(websocket)))
+
+
+async def _take(websocket: WebSocket, serve: Callable[[Hub], Awaitable[None]]) -> None:
+    """A connection that becomes a WebSocket, or is told why not."""
+    hub = _hub(websocket)
+    if _comes_from_elsewhere(websocket):
+        hub.metrics.refused("origin")
+        await websocket.send_denial_response(error_answer(403, "this origin is not allowed", "origin"))
+    elif hub.draining or hub.sockets >= hub.limits.sockets or not hub.hellos.room_for(_address(websocket)):
+        hub.metrics.refused("sockets")
+        busy = error_answer(503, "no more connections are taken", "sockets", hub.limits.retry_header())
+        await websocket.send_denial_response(busy)
+    else:
+        hub.sockets += 1
+        try:
+            await serve(hub)
+        finally:
+            hub.sockets -= 1
 
 
 def _address(connection: Request | WebSocket) -> str:

@@ -37,7 +37,10 @@ from turia.protocol.messages import (
     Words,
 )
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
+from turia.segmenter.online import Segmenter
+from turia.segmenter.relayed import RelayedSegmenter
 from turia.server.progress import Progress
+from turia.server.relay import Relayed
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.stream.turns import speaker_note
 
@@ -57,10 +60,16 @@ class Translating(Protocol):
     model: Model
 
     def stream(
-        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
+        self,
+        *,
+        k: int | None,
+        policy: str | None = None,
+        target_lag: str | None = None,
+        punctuation: bool,
+        segmenter: Segmenter | None = None,
     ) -> Stream: ...
 
-    def restore(self, state: dict[str, Any]) -> Stream: ...
+    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
 
 
 Translators = Mapping[str, Translating]
@@ -79,6 +88,10 @@ class StreamChoice:
     """Seconds of silence that close a sentence; None is what the server has."""
     target_lag: str | None = None
     """The mean lag to keep."""
+    also: tuple[str, ...] = ()
+    """Models of the sessions that follow this one."""
+    follows: bool = False
+    """Whether it is fed by another session, which has found the sentence ends too."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
@@ -90,8 +103,11 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
     if choice.model not in translators:
         raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
+    timing = {"k": None, **choice.timing()}
     try:
-        return translators[choice.model].stream(**{"k": None, **choice.timing()}, punctuation=choice.punctuation)
+        if choice.follows:
+            return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
+        return translators[choice.model].stream(**timing, punctuation=choice.punctuation)
     except ConfigError as error:
         raise ProtocolError("settings", str(error)) from None
     except ModelError:
@@ -178,7 +194,7 @@ class SilenceNoticed:
 
 
 NumberedInput = Word | Pause | SettingsChange | EndOfStream
-Input = NumberedInput | Tail | SilenceNoticed
+Input = NumberedInput | Relayed | Tail | SilenceNoticed
 
 
 def inputs_of(message: InputMessage) -> list[NumberedInput]:
@@ -217,6 +233,8 @@ class _State:
     policy: str | None = None
     pause: float | None = None
     target_lag: str | None = None
+    also: tuple[str, ...] = ()
+    follows: bool = False
 
 
 class Captions:
@@ -263,14 +281,17 @@ class Captions:
         if found.version != STATE_VERSION or model not in translators:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
         try:
-            stream = translators[model].restore(found.stream)
+            segmenter = RelayedSegmenter(found.stream["segmenter"]["window"]) if found.follows else None
+            stream = translators[model].restore(found.stream, segmenter)
         except InputError as error:
             raise ProtocolError("model", f"the session cannot go on here: {error}") from error
         except Exception as error:
             # A state that no engine has written may fail anywhere in ours. Its text may hold what was said.
             log.error("a stored state cannot be restored: %s", type(error).__name__)
             raise ProtocolError("session", DAMAGED) from None
-        choice = StreamChoice(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag)
+        choice = StreamChoice(
+            *(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag, found.also, found.follows)
+        )
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 
     def state(self) -> str:
@@ -289,6 +310,8 @@ class Captions:
                     choice.policy,
                     choice.pause,
                     choice.target_lag,
+                    choice.also,
+                    choice.follows,
                 )
             )
         )
@@ -333,6 +356,29 @@ class Captions:
                 return self._events((yield from self.stream.flush_steps()), clock)
             case SettingsChange():
                 return (yield from self._change(item, clock))
+            case Relayed():
+                return (yield from self._relayed(item, clock))
+
+    def _relayed(self, item: Relayed, clock: Clock) -> Steps[list[Event]]:
+        """What the session has done that this one follows."""
+        events: list[Event] = []
+        segmenter = self.stream.segmenter
+        assert isinstance(segmenter, RelayedSegmenter)
+        if item.change is not None:
+            events += yield from self._change(item.change, clock)
+        if item.window is not None:
+            segmenter.look_ahead(item.window)
+        if item.lengths:
+            segmenter.announce(item.lengths)
+            # They have read on without that end.
+            self.stream.ghosts.clear()
+        if item.text is not None:
+            events += yield from self._apply_one(Word(item.seq, item.text, item.at), clock)
+        if segmenter.owes_end:
+            events += self._events((yield from self.stream.pause_steps()), clock)
+        if item.ends:
+            events += self._events((yield from self.stream.flush_steps()), clock)
+        return events
 
     def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:
         old = self.choice

@@ -33,11 +33,13 @@ from turia.errors import ConfigError, InputError
 from turia.runtime.session import CPU, GPU
 from turia.schema import Natural, Positive, from_dict
 from turia.server.access import Keys
+from turia.server.addresses import Addresses, url_of
 from turia.server.app import Access, make_app
 from turia.server.captions import Translators
 from turia.server.limits import Limits
 from turia.server.pages import Pages
-from turia.server.serve import check_origins, listen, read_keys, refuse_strangers, url_of
+from turia.server.rooms import parse_room
+from turia.server.serve import check_origins, listen, read_keys, refuse_strangers
 from turia.server.stores.base import JOURNAL
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
@@ -98,6 +100,10 @@ class Deployed:
     origins: tuple[str, ...] = ()
     pages: Pages = field(default_factory=Pages)
     """The notice, its position, and who may embed the pages."""
+    rooms: tuple[str, ...] = ()
+    """Rooms that are to be there: main-hall=Main hall."""
+    public_url: str | None = None
+    """Where others reach the proxies, for links."""
     journal: Positive = JOURNAL
     """Events of a session that Redis keeps."""
     limits: Limits = field(default_factory=Limits)
@@ -150,7 +156,18 @@ class Replica:
         store = RedisStore(deployed.store, journal=deployed.journal, keep=limits.keep, ticket_seconds=limits.ticket)
         operators = Keys(read_keys(deployed.operator_key_file))
         access = Access(Keys(read_keys(deployed.key_file)), deployed.origins, operators, deployed.key_file)
-        self._app = make_app(self._translators, store, limits, access, RedisCluster(store.client), pages=deployed.pages)
+        rooms, addresses = tuple(map(parse_room, deployed.rooms)), Addresses(public_url=deployed.public_url)
+        self._app = make_app(
+            self._translators,
+            store,
+            limits,
+            access,
+            RedisCluster(store.client),
+            False,
+            deployed.pages,
+            rooms,
+            addresses,
+        )
         return self._app
 
     async def check_health(self) -> None:
@@ -233,6 +250,8 @@ def build(args: dict[str, Any]) -> Application:
     deployed = from_dict(Deployed, args)
     check_origins(deployed.origins)
     check_origins(deployed.pages.frame_ancestors)
+    for room in deployed.rooms:
+        parse_room(room)
     if taken := {"streams", "streams_per_key", "streams_a_key", "sockets"} & set(args.get("limits", {})):
         raise ConfigError(f"limits.{min(taken)} follows from `streams` and `audience` of the args; leave it out")
     if deployed.key_file is None and not deployed.without_keys:

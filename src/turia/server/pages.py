@@ -51,7 +51,7 @@ def security_policy(frame_ancestors: Sequence[str] = ()) -> str:
 
 def add_pages(app: FastAPI, pages: Pages) -> None:
     """The routes of the pages."""
-    index, watch, overlay = (page(name, pages) for name in ("index.html", "watch.html", "overlay.html"))
+    index, watch, overlay = (page_text(name, pages) for name in ("index.html", "watch.html", "overlay.html"))
     embedded = {"Content-Security-Policy": security_policy(pages.frame_ancestors)}
 
     @app.get("/", include_in_schema=False)
@@ -67,7 +67,7 @@ def add_pages(app: FastAPI, pages: Pages) -> None:
         return HTMLResponse(overlay, headers=embedded)
 
 
-def page(name: str, pages: Pages) -> str:
+def page_text(name: str, pages: Pages) -> str:
     """The file, with the notice in it."""
     notice = f'<p class="notice" data-position="{pages.notice_position}">{html.escape(pages.notice)}</p>'
     return (STATIC / name).read_text(encoding="utf-8").replace(PLACE, notice if pages.notice else "")

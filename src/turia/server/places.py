@@ -56,11 +56,12 @@ def work_of(holding: Iterable[Holder], now: float) -> float:
     return math.fsum(session.pace.places(now) for session in holding)
 
 
-def shortage(holding: Sequence[Holder], owner: str, limits: Limits, now: float) -> RefusedError | None:
-    """Why there is no place for one more session of this owner."""
-    if work_of(holding, now) >= limits.streams:
-        return RefusedError("capacity", all_taken(len(holding), limits.streams))
-    if work_of((session for session in holding if session.owner == owner), now) >= limits.streams_per_key:
+def shortage(holding: Sequence[Holder], owner: str, limits: Limits, now: float, places: int = 1) -> RefusedError | None:
+    """Why there are not so many more `places` for sessions of this owner."""
+    more = places - 1
+    if work_of(holding, now) + more >= limits.streams:
+        return RefusedError("capacity", all_taken(len(holding) + more, limits.streams))
+    if work_of((session for session in holding if session.owner == owner), now) + more >= limits.streams_per_key:
         return RefusedError("key-capacity", f"all {limits.streams_per_key} streams of this key are in use")
     return None
 

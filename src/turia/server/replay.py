@@ -13,12 +13,12 @@ from fastapi.responses import FileResponse, HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, page, security_policy
+from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, page_text, security_policy
 
 
 def add_replay(app: FastAPI, pages: Pages) -> None:
     """The routes of the page at a server."""
-    content = page("replay.html", pages)
+    content = page_text("replay.html", pages)
 
     @app.get("/replay", include_in_schema=False)
     async def replay_page() -> HTMLResponse:
@@ -33,7 +33,7 @@ def replay_app(recorded: Path) -> FastAPI:
     """A server of one page, which plays one file."""
     app = FastAPI(title="Turia", docs_url=None, redoc_url=None, openapi_url=None)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    content = page("replay.html", DEFAULT_PAGES)
+    content = page_text("replay.html", DEFAULT_PAGES)
     # No other site gets at the file by a name that leads to this machine.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
 

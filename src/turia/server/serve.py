@@ -24,6 +24,8 @@ from turia import __version__
 from turia.errors import InputError, ResourceError
 from turia.protocol.messages import MAX_BYTES
 from turia.server.access import Keys, is_loopback
+from turia.server.addresses import Addresses
+from turia.server.addresses import url_of as url_of
 from turia.server.app import Access, make_app
 from turia.server.captions import Translators
 from turia.server.cluster import Cluster
@@ -31,6 +33,7 @@ from turia.server.guard import Connections, GuardedConfig, room_for
 from turia.server.keyring import read_keys as read_keys
 from turia.server.limits import Limits
 from turia.server.pages import DEFAULT_PAGES, Pages
+from turia.server.rooms import NewRoom
 from turia.server.stores.base import Store
 from turia.server.stores.sqlite import SqliteStore
 from turia.server.tracebacks import LoopErrors
@@ -58,6 +61,10 @@ class ServeOptions:
     measures: bool = False
     """Whether `limits.streams` was measured, and is to be measured again."""
     pages: Pages = DEFAULT_PAGES
+    rooms: tuple[NewRoom, ...] = ()
+    """Rooms that are to be there, besides those of the store."""
+    public_url: str | None = None
+    """What comes before the path in links for others, such as a proxy's address."""
 
 
 def data_folder() -> Path:
@@ -97,7 +104,10 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     access = checked_access(options.host, options.key_file, options.origins, options.operator_key_file)
     listening = listening or listen(options.host, options.port)
     store, cluster = open_store(options)
-    app = make_app(translators, store, options.limits, access, cluster, options.measures, options.pages)
+    addresses = Addresses(options.host, listening.getsockname()[1], options.public_url)
+    app = make_app(
+        translators, store, options.limits, access, cluster, options.measures, options.pages, options.rooms, addresses
+    )
     limits = options.limits
     most = room_for(limits.sockets + limits.requests)
     config = GuardedConfig(
@@ -116,8 +126,17 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     )
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     log.info("starting", extra={"version": __version__, "store": "file" if options.store is None else "redis"})
-    greeting = f"Turia is at {url_of(options.host, listening.getsockname()[1])}  (Ctrl-C ends it)"
+    greeting = greeting_of(addresses, options.rooms)
     _Server(config, app, greeting).run(sockets=[listening])
+
+
+def greeting_of(addresses: Addresses, rooms: Sequence[NewRoom]) -> str:
+    """What the operator is told when the port listens."""
+    own, public = url_of(addresses.host, addresses.port), addresses.base()
+    lines = [f"Turia is at {own}  (Ctrl-C ends it)"]
+    if public != own:
+        lines.append(f"Others reach it at {public}")
+    return "\n".join([*lines, *(f"Room {room.name}: {public}/room/{room.name}" for room in rooms)])
 
 
 def open_store(options: ServeOptions) -> tuple[Store, Cluster | None]:
@@ -130,11 +149,6 @@ def open_store(options: ServeOptions) -> tuple[Store, Cluster | None]:
 
     store = RedisStore(options.store, keep=options.limits.keep, ticket_seconds=options.limits.ticket)
     return store, RedisCluster(store.client)
-
-
-def url_of(host: str, port: int) -> str:
-    """As a browser takes it: an IPv6 address has brackets."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def listen(host: str, port: int) -> socket.socket:

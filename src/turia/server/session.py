@@ -71,7 +71,9 @@ class ActiveSession:
         """Begun here, but its speaker may come to another server: a place among all of them, not yet one of ours."""
         self.joined = joined
         """Whether a speaker has ever come. Until then its place is one that others may take."""
-        self.pace = Pace()
+        self._pace = Pace()
+        self.leader: ActiveSession | None = None
+        """Whose words it translates, if nobody speaks in it."""
         self.failures = 0
         """Translations that failed, one after the other."""
         self.tentative: TentativeText | None = None
@@ -92,6 +94,11 @@ class ActiveSession:
         self._arrivals.clear()
 
     @property
+    def pace(self) -> Pace:
+        """Of who speaks in it, or in the session that it follows."""
+        return self.lead._pace
+
+    @property
     def model(self) -> str:
         """Name of the model that the session uses, or used when it was read from the store."""
         if self.task is not None:
@@ -101,10 +108,26 @@ class ActiveSession:
         except (InputError, KeyError, TypeError):
             raise DamagedError from None
 
+    @property
+    def also(self) -> tuple[str, ...]:
+        """Models of the sessions that follow it."""
+        if self.task is not None:
+            return self.task.captions.choice.also
+        try:
+            return tuple(map(str, read_json(self._state).get("also", ())))
+        except (InputError, TypeError):
+            raise DamagedError from None
+
     # --- connections ----------------------------------------------------------------------------------------------
 
+    @property
+    def lead(self) -> ActiveSession:
+        """The session that its speaker speaks in."""
+        return self.leader or self
+
     def holds_place(self, now: float) -> bool:
-        return not self.progress.ended and (self.speaker is not None or self.held_until > now)
+        lead = self.lead
+        return not self.progress.ended and (lead.speaker is not None or lead.held_until > now)
 
     def is_idle(self, now: float) -> bool:
         """Whether nobody would miss the session in memory."""

@@ -21,15 +21,17 @@ from turia.server.access import hash_secret, new_secret
 from turia.server.admission import Admission, RefusedError
 from turia.server.captions import (
     Captions,
+    Input,
     NumberedInput,
     SilenceNoticed,
     StreamChoice,
     Tail,
     Translators,
     check_change,
-    warm,
 )
+from turia.server.chores import warm, when_idle
 from turia.server.cluster import Cluster, Member, totals
+from turia.server.fanout import Fanout, follower_id, is_follower, targets_of
 from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
@@ -64,6 +66,7 @@ class Hub:
         self.hellos = Strangers(limits.strangers)
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
+        self.fanout = Fanout(self)
         self._sessions: dict[str, ActiveSession] = {}
         self._past_quota: set[str] = set()
         self._loop = asyncio.get_running_loop()
@@ -88,18 +91,7 @@ class Hub:
 
     async def do_when_idle(self, work: Callable[[], T]) -> T:
         """The result of short work with the models, which is done when no session waits."""
-        done: asyncio.Future[T] = self._loop.create_future()
-
-        def chore() -> None:
-            try:
-                result = work()
-            except Exception as error:
-                self._loop.call_soon_threadsafe(_settle, done, error)
-                raise
-            self._loop.call_soon_threadsafe(_settle, done, result)
-
-        self._worker.do_when_idle(chore)
-        return await done
+        return await when_idle(self._worker, self._loop, work)
 
     def hold(self, streams: int) -> None:
         """So many streams are taken from now on. Those that are open go on."""
@@ -156,18 +148,26 @@ class Hub:
         """Those in memory."""
         return list(self._sessions.values())
 
-    async def create(self, owner: str, choice: StreamChoice) -> tuple[str, str]:
-        """A new session's id and secret."""
+    def in_memory(self, session_id: str) -> ActiveSession | None:
+        return self._sessions.get(session_id)
+
+    async def create(self, owner: str, choice: StreamChoice, leader: ActiveSession | None = None) -> tuple[str, str]:
+        """A new session's id and secret; one that follows a `leader` has the leader's."""
         if self.cluster is None:
             self._refuse_if_full(owner)
         else:
             await self._refuse_if_all_are_full(self.cluster, owner)
         captions, event = Captions.begin(self.translators, choice)
         session_id, secret, now = new_secret()[:22], new_secret(), time.time()
-        stored = StoredSession(session_id, owner, hash_secret(secret), now, now, captions.progress, captions.state())
+        began, secret_hash = now, hash_secret(secret)
+        if leader is not None:
+            session_id = follower_id(leader.id, captions.model.languages[1])
+            began, secret_hash = leader.began, leader.secret_hash
+        stored = StoredSession(session_id, owner, secret_hash, began, now, captions.progress, captions.state())
         # The place is taken before anything is awaited: two requests cannot get the last one.
         held_until = time.monotonic() + self.limits.arrive
         session = self._sessions[session_id] = ActiveSession(stored, held_until, joined=False)
+        session.leader = leader
         if self.cluster is None:
             session.task = Task(session_id, captions, stored.began)
         else:
@@ -202,25 +202,31 @@ class Hub:
             if stored is None:
                 return None
             # Somebody else may have asked for it in the meantime.
-            self._sessions.setdefault(session_id, ActiveSession(stored, time.monotonic()))
+            found = self._sessions.setdefault(session_id, ActiveSession(stored, time.monotonic()))
+            if is_follower(session_id) and not stored.progress.ended:
+                self.fanout.finish_later(found)
         return self._sessions[session_id]
 
     async def join(self, session: ActiveSession, role: Role, turn: int = 0) -> EventReader:
         """A new connection to a session."""
         reader = EventReader(role)
         if role == "speaker":
+            if is_follower(session.id):
+                raise ProtocolError("role", "this session gets its words from another one; speak there")
             if turn < session.turn:
                 raise ProtocolError(REPLACED.code, REPLACED.message)
             needs_place = not session.joined or not session.holds_place(time.monotonic())
             if needs_place and not session.progress.ended:
-                self._refuse_if_full(session.owner, joining=True)
+                self._refuse_if_full(session.owner, joining=True, places=1 + len(session.also))
             session.begin_speaking(reader, turn)
         # From here on the session stays in memory.
         session.readers.add(reader)
         self._count()
         if role == "speaker":
             try:
-                await self._load(session, turn)
+                await self.claim(session, turn)
+                if session.also:
+                    await self.fanout.load(session)
             except BaseException:
                 self.leave(session, reader)
                 raise
@@ -271,6 +277,10 @@ class Hub:
         others = work_of((other for other in self._holding(awaited=False) if other is not session), now)
         return seconds_to_wait(session.pace, words, others, self.limits.streams, now)
 
+    def submit(self, task: Task, inputs: Sequence[Input]) -> None:
+        """Inputs that no speaker has sent."""
+        self._worker.submit(task, inputs)
+
     async def events_after(self, session: ActiveSession, after: int, most: int) -> tuple[int, list[JsonObject]]:
         """Events for a reader that has those up to `after`, and the number of the first."""
         recent = session.recent_after(after)
@@ -290,7 +300,7 @@ class Hub:
             return None
         return EVENTS.to_json(captions.settings_event())
 
-    async def _load(self, session: ActiveSession, turn: int) -> None:
+    async def claim(self, session: ActiveSession, turn: int) -> None:
         """The session's captions, from the store if they are not in memory, or if others may have claimed them."""
         async with session.loading:
             if session.progress.ended or (session.task is not None and self.cluster is None):
@@ -308,11 +318,13 @@ class Hub:
 
     async def delete(self, session_id: str) -> None:
         """The session and all that was said in it, here and in the store."""
-        # Before, so that its speaker stops; and after, as somebody may have come back meanwhile.
-        self._drop(session_id)
-        await asyncio.to_thread(self.store.delete, session_id)
-        self._drop(session_id)
-        log.info("session deleted", extra={"session": alias(session_id)})
+        found = await self.find(session_id)
+        for one in [session_id] if found is None else [name for _, name in targets_of(self, found)]:
+            # Before, so that its speaker stops; and after, as somebody may have come back meanwhile.
+            self._drop(one)
+            await asyncio.to_thread(self.store.delete, one)
+            self._drop(one)
+            log.info("session deleted", extra={"session": alias(one)})
 
     def drop(self, session: ActiveSession) -> None:
         """The store has the session no more: whoever is connected to it is told so."""
@@ -360,6 +372,8 @@ class Hub:
         for delay in session.advance(report.progress, events, time.monotonic(), report.tentative):
             self.metrics.delay.observe(delay)
         self.metrics.count_words(report.events, report.lags)
+        if session.also:
+            self.fanout.feed(session, report, events)
         if report.progress.ended:
             log.info("session ends", extra=self._described(session))
 
@@ -385,22 +399,24 @@ class Hub:
             refusal = Refusal("failed", "the translation failed; what was acknowledged is safe", retry)
         if session.speaker is not None:
             session.speaker.refuse(refusal)
+        if session.leader is not None:
+            self.fanout.failed(session, report)
 
     # --- places ---------------------------------------------------------------------------------------------------
 
-    def _refuse_if_full(self, owner: str, joining: bool = False) -> None:
+    def _refuse_if_full(self, owner: str, joining: bool = False, places: int = 1) -> None:
         """Past its capacity the server refuses at once, so that those who are in keep their pace.
 
         A speaker who comes (`joining`) has a place before those of whom there is nothing but a request.
         """
         holding = self._holding(awaited=False)
         if joining:
-            holding = [session for session in holding if session.joined]
+            holding = [session for session in holding if session.lead.joined]
         if not self.ready:
             self._refuse("not-ready", "the server is starting or stopping")
         if owner in self._past_quota:
             self._refuse(PAST_QUOTA.code, PAST_QUOTA.message)
-        if lacking := shortage(holding, owner, self.limits, time.monotonic()):
+        if lacking := shortage(holding, owner, self.limits, time.monotonic(), places):
             self._refuse(lacking.code, str(lacking))
 
     async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
@@ -418,7 +434,7 @@ class Hub:
     def _holding(self, awaited: bool) -> list[ActiveSession]:
         """Sessions that have a place here, or that are awaited here or at another server."""
         now = time.monotonic()
-        return [session for session in self.sessions() if session.holds_place(now) and session.awaited == awaited]
+        return [session for session in self.sessions() if session.holds_place(now) and session.lead.awaited == awaited]
 
     def member(self) -> Member:
         """This server, for the others."""
@@ -436,13 +452,3 @@ class Hub:
         self.metrics.streams.set(len(holding))
         self.metrics.work.set(work_of(holding, now))
         self.metrics.viewers.set(self._viewers())
-
-
-def _settle(future: asyncio.Future[T], result: T | Exception) -> None:
-    """Whoever waited may have gone."""
-    if future.done():
-        return
-    if isinstance(result, Exception):
-        future.set_exception(result)
-    else:
-        future.set_result(result)

@@ -57,7 +57,7 @@ async def serve_socket(socket: WebSocket, hub: Hub, address: str = "") -> None:
         # Nobody foresaw it: a client that came back would meet it again.
         log.error("a connection failed\n%s", described(error))
         hub.metrics.refused("failed")
-        await _end(socket, Refusal("failed", "the server failed; what was acknowledged is safe"), FAILED)
+        await end(socket, Refusal("failed", "the server failed; what was acknowledged is safe"), FAILED)
 
 
 async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
@@ -67,7 +67,7 @@ async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
             # Only the hello is limited: a slow store is not the client's fault.
             with hub.hellos.awaited_from(address):
                 async with asyncio.timeout(hub.limits.hello):
-                    first = await _receive(socket)
+                    first = await receive(socket)
         except TimeoutError:
             raise ProtocolError("hello", "no hello came in time") from None
         hello = parse_client(first)
@@ -78,13 +78,13 @@ async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
     except ProtocolError as error:
         hub.metrics.refused(error.code)
         # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
-        await _end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
+        await end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
         return
     except RefusedError as refused:
-        await _end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
+        await end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
         return
     except StoreError as error:
-        await _end_without_store(socket, hub, error)
+        await end_without_store(socket, hub, error)
         return
     except WebSocketDisconnect:
         return
@@ -104,7 +104,7 @@ async def _join(hub: Hub, hello: Hello) -> tuple[ActiveSession, EventReader]:
     return session, await hub.join(session, admission.role, admission.turn)
 
 
-async def _receive(socket: WebSocket) -> str | bytes:
+async def receive(socket: WebSocket) -> str | bytes:
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
@@ -116,7 +116,7 @@ async def _receive(socket: WebSocket) -> str | bytes:
     return data
 
 
-async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
+async def end(socket: WebSocket, last: Refusal | None, code: int) -> None:
     """Says why, if there is something to say, and closes; a client that has gone or takes nothing is left."""
     try:
         async with asyncio.timeout(1):
@@ -127,12 +127,24 @@ async def _end(socket: WebSocket, last: Refusal | None, code: int) -> None:
         pass
 
 
-async def _end_without_store(socket: WebSocket, hub: Hub, error: StoreError) -> None:
+async def end_without_store(socket: WebSocket, hub: Hub, error: StoreError) -> None:
     """Whether the store is away, which passes, or has something else than what was stored, which does not."""
     code = "damaged" if isinstance(error, DamagedError) else "store"
     hub.metrics.refused(code)
     retry = code == "store"
-    await _end(socket, Refusal(code, str(error), retry), TRY_AGAIN if retry else POLICY)
+    await end(socket, Refusal(code, str(error), retry), TRY_AGAIN if retry else POLICY)
+
+
+async def news_after(hub: Hub, session: ActiveSession, sent: int) -> Events | None:
+    """The next few events for a client that has those up to number `sent`; None where the store has no more."""
+    first, events = await hub.events_after(session, sent, EVENTS_PER_MESSAGE)
+    if not events:
+        return None
+    if first > sent + 1:
+        # The store does not keep the beginning, which has the settings: they take the place of its last event.
+        settings = await hub.settings_in_force(session)
+        first, events = (first, events) if settings is None else (first - 1, [settings, *events])
+    return Events(first, tuple(events))
 
 
 async def _converse(connection: _Connection) -> None:
@@ -229,15 +241,15 @@ class _Connection:
         """The next message. A speaker who is silent for long is warned, then disconnected; viewers may be silent."""
         limits = self.hub.limits
         if self.reader.role != "speaker":
-            return await _receive(self.socket)
+            return await receive(self.socket)
         try:
             async with asyncio.timeout(max(0.0, limits.idle - limits.idle_warning)):
-                return await _receive(self.socket)
+                return await receive(self.socket)
         except TimeoutError:
             self._say(Notice("idle", "nothing was said for long; say something to stay", limits.idle_warning))
         try:
             async with asyncio.timeout(limits.idle_warning):
-                return await _receive(self.socket)
+                return await receive(self.socket)
         except TimeoutError:
             raise ProtocolError("idle", "nothing was said for too long; the session can be resumed") from None
 
@@ -270,12 +282,12 @@ class _Connection:
             log.info("a client that took nothing was disconnected")
             return
         except StoreError as error:
-            await _end_without_store(self.socket, self.hub, error)
+            await end_without_store(self.socket, self.hub, error)
             return
         if self.hub.draining:
-            await _end(self.socket, None, GOING_AWAY)
+            await end(self.socket, None, GOING_AWAY)
         else:
-            await _end(self.socket, reader.refusal, POLICY if reader.refusal else NORMAL)
+            await end(self.socket, reader.refusal, POLICY if reader.refusal else NORMAL)
 
     async def _settle(self) -> None:
         """Waits until what the speaker's last connection sent is stored: numbers go on after that."""
@@ -305,17 +317,13 @@ class _Connection:
 
     async def _send_events(self) -> None:
         """The next few."""
-        first, events = await self.hub.events_after(self.session, self._sent, EVENTS_PER_MESSAGE)
-        if not events:
+        news = await news_after(self.hub, self.session, self._sent)
+        if news is None:
             # The store has deleted the session, long after everybody's last word.
             self._sent = self.session.progress.events
             return
-        if first > self._sent + 1:
-            # The store does not keep the beginning, which has the settings: they take the place of its last event.
-            settings = await self.hub.settings_in_force(self.session)
-            first, events = (first, events) if settings is None else (first - 1, [settings, *events])
-        await self._send(Events(first, tuple(events)))
-        self._sent = first + len(events) - 1
+        await self._send(news)
+        self._sent = news.seq + len(news.events) - 1
 
     def _finished(self) -> bool:
         """Whether the conversation is over: refused, or the session has ended and all of it is sent."""

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from tests.server.redises import RedisServer
 from tests.server.servers import ENVIRONMENT
 from turia.server.progress import Progress
-from turia.server.stores.base import SessionStatus, SessionUpdate, Store, StoredSession, StoreError, read_events
+from turia.server.stores.base import (
+    SessionStatus,
+    SessionUpdate,
+    Store,
+    StoredRoom,
+    StoredSession,
+    StoreError,
+    read_events,
+)
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.sqlite import SqliteStore
 
@@ -64,6 +72,20 @@ def test_what_is_deleted_is_gone_whole_and_stays_gone(store: Store) -> None:
     assert store.advance([STEP]) == [False], "what was on its way does not bring it back"
     assert store.load("id") is None
     assert store.events("other", 0, 10) == (1, [A])
+
+
+def test_rooms_are_kept_until_they_are_deleted(opens: Opens) -> None:
+    store = opens()
+    hall, lab = StoredRoom("hall", "Säle", "owner", "id", 3), StoredRoom("lab", "Lab")
+    for room in (lab, StoredRoom("hall", "old"), hall):
+        store.put_room(room)
+    store.close()
+    store = opens()
+    assert store.rooms() == [hall, lab]
+    assert store.delete_room("hall")
+    assert not store.delete_room("hall")
+    assert store.rooms() == [lab]
+    store.close()
 
 
 def test_an_advance_moves_everything_together(store: Store) -> None:

@@ -158,6 +158,18 @@ class Pane {
     this.paragraph = null;
   }
 
+  // Text of another session follows; what stands goes if `clear` says so.
+  restart(clear) {
+    this.breakLine();
+    if (clear) {
+      this.text.replaceChildren();
+      this.parts = [];
+      this.language = "";
+    } else if (this.text.childElementCount) {
+      this.text.append(document.createElement("hr"));
+    }
+  }
+
   follow() {
     if (!this.following) return;
     const { scrollTop, scrollHeight, clientHeight } = this.text;
@@ -180,6 +192,13 @@ export class Captions {
     this.lag = find("lag");
     this.announcer = find("announcer");
     this.toEnd.addEventListener("click", () => this.goToEnd());
+    this.begin();
+    setInterval(() => this.showLag(), 250);
+    // Another size of the window or of the letters moves the end away.
+    new ResizeObserver(() => this.follow()).observe(this.target.text);
+  }
+
+  begin() {
     this.words = [];
     this.covered = 0;
     this.sentence = { start: 0, written: 0, text: [] };
@@ -187,9 +206,19 @@ export class Captions {
     this.ahead = -Infinity;
     this.now = clock ?? (() => performance.now() + this.ahead);
     this.over = false;
-    setInterval(() => this.showLag(), 250);
-    // Another size of the window or of the letters moves the end away.
-    new ResizeObserver(() => this.follow()).observe(this.target.text);
+  }
+
+  // The events that come next are another session's. What stands goes if `clear` says so.
+  restart(clear) {
+    this.cover(this.words.length);
+    this.source.restart(clear);
+    this.target.restart(clear);
+    this.begin();
+    this.showLag();
+  }
+
+  get isEmpty() {
+    return !this.source.text.childElementCount;
   }
 
   // Nothing was said: a replay begins again.

@@ -1,10 +1,10 @@
 // The protocol of docs/protocol.md in a browser: a session's inputs out, its events in, whatever the network does.
 // Inputs are kept until they are acknowledged; events come in order, each once. No document in here.
 
-const PROTOCOL = 1;
+export const PROTOCOL = 1;
 // The longest words, of letters of four bytes, still fit into the 64 KiB that a server takes.
 const WORDS_PER_MESSAGE = 50;
-const FIRST_WAIT = 300;
+export const FIRST_WAIT = 300;
 const LONGEST_WAIT = 5000;
 
 export class Refused extends Error {

@@ -3,6 +3,7 @@
 import { direction, languagesOf } from "./captions.js";
 import { Connection } from "./connection.js";
 import { overlayOptions } from "./overlay_options.js";
+import { RoomConnection } from "./room_connection.js";
 
 const SILENCE_MS = 8000;
 const box = document.getElementById("captions");
@@ -89,12 +90,19 @@ function events(list) {
   silence = setTimeout(() => box.classList.remove("speaking"), SILENCE_MS);
 }
 
-const session = decodeURIComponent(location.pathname.split("/").at(-1));
+// The overlay of a session, /overlay/NAME, or of a room, /room/NAME/overlay.
+const [, kind, name] = location.pathname.split("/").map(decodeURIComponent);
 const ignored = () => {};
 try {
   chosen = overlayOptions(location.search);
   show(chosen);
-  new Connection(session, null, { events, status: ignored, clock: ignored, kept: ignored });
+  const on = { events, status: ignored, clock: ignored, kept: ignored };
+  if (kind === "room") {
+    const languages = () => (chosen.language && !["target", "source"].includes(chosen.language) ? [chosen.language] : []);
+    new RoomConnection(name, { ...on, languages, room: (_, isNew) => isNew && lines.replaceChildren(), closed: ignored });
+  } else {
+    new Connection(name, null, on);
+  }
 } catch (error) {
   add(error.message);
   box.classList.add("speaking", "wrong");

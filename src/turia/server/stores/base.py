@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from turia.errors import ResourceError
-from turia.schema import JsonObject
+from turia.errors import InputError, ResourceError
+from turia.schema import JsonObject, from_dict, read_json
 from turia.server.progress import Progress
 
 EVENTS_AT_ONCE = 5000
@@ -85,6 +85,28 @@ class SessionStatus:
     token: int
 
 
+@dataclass(frozen=True)
+class StoredRoom:
+    """A room as it is stored (turia.server.rooms)."""
+
+    name: str
+    title: str
+    owner: str = ""
+    """Whose key made it; empty for those of the command line, which every key may use."""
+    session: str | None = None
+    """The session that runs in it, or ran last."""
+    turn: int = 0
+    """Grows with each change."""
+
+
+def read_room(text: str) -> StoredRoom:
+    """A room from its text."""
+    try:
+        return from_dict(StoredRoom, read_json(text), pass_over=True)
+    except InputError:
+        raise DamagedError from None
+
+
 def read_events(texts: Iterable[str]) -> list[JsonObject]:
     """Events from their texts, as they were written, by whatever release."""
     try:
@@ -135,6 +157,16 @@ class Store(Protocol):
 
     def delete(self, session_id: str) -> bool:
         """Deletes a session with all its events; False if there is none."""
+        ...
+
+    def rooms(self) -> list[StoredRoom]: ...
+
+    def put_room(self, room: StoredRoom) -> None:
+        """In place of the one of that name, if there is one. Rooms are not forgotten."""
+        ...
+
+    def delete_room(self, name: str) -> bool:
+        """False if there is none."""
         ...
 
     def check(self, write: bool) -> None:

@@ -2,6 +2,7 @@
 
     turia:{ID}:session   hash: what `StoredSession` has, and the last turn that was given (`turn`)
     turia:{ID}:events    stream: entry N-0 is event N, the field `e` its text; trimmed to about `journal` entries
+    turia:rooms          hash: the text of each room, by its name; it does not expire
     turia:ticket:HASH    the value of a ticket, until it is used or too old
 
 The braces keep the two keys of a session on one node of a Redis Cluster. Each change is one script, so it happens
@@ -27,7 +28,7 @@ from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissi
 from redis.retry import Retry
 
 from turia.errors import InputError, ResourceError
-from turia.schema import JsonObject, write_json
+from turia.schema import JsonObject, to_dict, write_json
 from turia.server.access import hash_secret, new_secret
 from turia.server.limits import Limits
 from turia.server.progress import Progress
@@ -36,9 +37,11 @@ from turia.server.stores.base import (
     DamagedError,
     SessionStatus,
     SessionUpdate,
+    StoredRoom,
     StoredSession,
     StoreError,
     read_events,
+    read_room,
 )
 
 T = TypeVar("T")
@@ -46,6 +49,7 @@ PATIENCE = 5.0
 ANSWER_SECONDS = 2.0
 """Time for one answer, before the question is asked again."""
 PAUSE = 0.1
+ROOMS_KEY = "turia:rooms"
 REFUSALS = (AuthenticationError, AuthorizationError, NoPermissionError)
 """Another password or other rights: waiting does not help."""
 log = logging.getLogger("turia.server")
@@ -230,6 +234,16 @@ class RedisStore:
 
     def delete(self, session_id: str) -> bool:
         return bool(self.ask(lambda: self.client.delete(*_keys(session_id))))
+
+    def rooms(self) -> list[StoredRoom]:
+        found: dict[str, str] = self.ask(lambda: self.client.hgetall(ROOMS_KEY))
+        return [read_room(found[name]) for name in sorted(found)]
+
+    def put_room(self, room: StoredRoom) -> None:
+        self.ask(lambda: self.client.hset(ROOMS_KEY, room.name, write_json(to_dict(room))))
+
+    def delete_room(self, name: str) -> bool:
+        return bool(self.ask(lambda: self.client.hdel(ROOMS_KEY, name)))
 
     def forget(self, untouched_since: float) -> int:
         """Redis forgets by itself."""

@@ -28,7 +28,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from turia.errors import ResourceError
-from turia.schema import JsonObject, write_json
+from turia.schema import JsonObject, to_dict, write_json
 from turia.server.access import Tickets
 from turia.server.limits import Limits
 from turia.server.progress import Progress
@@ -36,9 +36,11 @@ from turia.server.stores.base import (
     DamagedError,
     SessionStatus,
     SessionUpdate,
+    StoredRoom,
     StoredSession,
     StoreError,
     read_events,
+    read_room,
 )
 from turia.system.locks import hold
 
@@ -54,6 +56,8 @@ CREATE TABLE events (
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = {SCHEMA_VERSION};
 """
+ROOMS = "CREATE TABLE IF NOT EXISTS rooms (name TEXT PRIMARY KEY, room TEXT NOT NULL) STRICT, WITHOUT ROWID"
+"""Of no version: older releases pass over a table that they do not know."""
 UPGRADES = (
     "ALTER TABLE sessions ADD COLUMN token INTEGER NOT NULL DEFAULT 1;",
     "ALTER TABLE sessions ADD COLUMN turn INTEGER NOT NULL DEFAULT 1; UPDATE sessions SET turn = token;",
@@ -223,6 +227,19 @@ class SqliteStore:
         except sqlite3.Error:
             raise StoreError("the store of sessions does not answer; try again soon") from None
 
+    def rooms(self) -> list[StoredRoom]:
+        with self._reading() as db:
+            rows = db.execute("SELECT room FROM rooms ORDER BY name").fetchall()
+        return [read_room(text) for (text,) in rows]
+
+    def put_room(self, room: StoredRoom) -> None:
+        with self._writing() as db:
+            db.execute("INSERT OR REPLACE INTO rooms VALUES (?, ?)", (room.name, write_json(to_dict(room))))
+
+    def delete_room(self, name: str) -> bool:
+        with self._writing() as db:
+            return db.execute("DELETE FROM rooms WHERE name = ?", (name,)).rowcount == 1
+
     def check(self, write: bool) -> None:
         self._check_files()
         if write:
@@ -319,6 +336,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     elif version < SCHEMA_VERSION:
         steps = " ".join(UPGRADES[version - 1 :])
         db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+    db.execute(ROOMS)
     _make_shrinkable(db)
 
 

@@ -1,0 +1,201 @@
+"""One speaker, several target languages: sessions that follow another one's words (turia.server.relay).
+
+A session that was begun with `also` leads. For each model named there, there is another session, NAME.LANGUAGE, which
+has its own page, overlay, transcripts and place among the streams of the server, as every session. But nobody speaks in
+it: whatever the leader has stored is relayed to it, live from the worker's reports, and from the store where it is
+behind, as after a restart. All of it lives on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from turia.errors import InputError
+from turia.protocol.messages import NewSession, ProtocolError
+from turia.schema import JsonObject
+from turia.server.captions import StreamChoice, Tail, Translators, chosen_stream
+from turia.server.logs import alias
+from turia.server.relay import Relay, whole_inputs
+from turia.server.session import ActiveSession
+from turia.server.stores.base import EVENTS_AT_ONCE, StoreError
+from turia.server.worker import Done, Failed, Task
+
+if TYPE_CHECKING:
+    from turia.server.sessions import Hub
+
+AGAIN_SECONDS = 1.0
+"""After a failure, a follower is tried again."""
+MOST_FAILURES = 3
+log = logging.getLogger("turia.server")
+
+
+def choices_of(translators: Translators, chosen: NewSession) -> list[StreamChoice]:
+    """What a client has chosen: for the session itself, then for each that follows it."""
+    first = replace(chosen_stream(translators, chosen), also=chosen.also)
+    choices = [first]
+    for name in chosen.also:
+        if name not in translators:
+            raise ProtocolError("model", f"no such model in also; this server has {', '.join(translators)}")
+        choice = chosen_stream(translators, replace(chosen, model=name, also=()))
+        choices.append(replace(choice, follows=True))
+    pairs = [translators[choice.model].model.languages for choice in choices if choice.model in translators]
+    if len({source for source, _ in pairs}) > 1:
+        raise InputError("also: expected models of the same source language as the session's")
+    if len({target for _, target in pairs}) < len(pairs):
+        raise InputError("also: expected models of different target languages")
+    return choices
+
+
+def targets_of(hub: Hub, session: ActiveSession) -> list[tuple[str, str]]:
+    """Languages that the session's words are translated into, its own first, and the session of each."""
+    models = {name: translator.model.languages[1] for name, translator in hub.translators.items()}
+    own = [(models.get(session.model, ""), session.id)]
+    return own + [(models[name], follower_id(session.id, models[name])) for name in session.also if name in models]
+
+
+def follower_id(leader: str, language: str) -> str:
+    """The name of a session that follows another: a dot is in no other name."""
+    return f"{leader}.{language}"
+
+
+def is_follower(session_id: str) -> bool:
+    return "." in session_id
+
+
+@dataclass
+class _Following:
+    """A follower that is being fed."""
+
+    relay: Relay
+    task: Task
+
+
+class Fanout:
+    """Feeds the followers of a server's sessions."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._fed: dict[str, _Following] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self, owner: str, chosen: NewSession) -> tuple[str, str]:
+        """A new session's id and secret; with it those that follow it, or none of them."""
+        hub, (first, *others) = self._hub, choices_of(self._hub.translators, chosen)
+        session_id, secret = await hub.create(owner, first)
+        leader = await hub.find(session_id) if others else None
+        if leader is None:
+            return session_id, secret
+        try:
+            for choice in others:
+                await hub.create(owner, choice, leader)
+            if hub.cluster is None:
+                await self.load(leader)
+        except BaseException:
+            await hub.delete(session_id)
+            raise
+        return session_id, secret
+
+    async def load(self, leader: ActiveSession) -> None:
+        """Brings the followers of a session to where it is, and feeds them from here on."""
+        for _, session_id in targets_of(self._hub, leader)[1:]:
+            session = await self._hub.find(session_id)
+            if session is None or session.progress.ended:
+                continue
+            session.leader = leader
+            if self._is_fed(session) and self._hub.cluster is None:
+                continue
+            try:
+                await self._load_one(leader, session)
+            except ProtocolError as error:
+                log.warning("a language cannot go on", extra={"session": alias(session_id), "error": error.code})
+
+    async def _load_one(self, leader: ActiveSession, session: ActiveSession) -> None:
+        hub = self._hub
+        await hub.claim(session, await hub.next_turn(session.id))
+        if session.task is None:
+            return
+        relay = Relay(session.task.captions.model.languages[0], session.progress.inputs)
+        for settings in await asyncio.to_thread(self._settings_until, leader.id, relay.at):
+            relay.know(settings)
+        following = _Following(relay, session.task)
+        while relay.at < leader.progress.events and session.task is following.task:
+            first, events = await asyncio.to_thread(hub.store.events, leader.id, relay.at, EVENTS_AT_ONCE)
+            if not events:
+                break
+            relay.at = first - 1
+            more = first + len(events) - 1 < leader.progress.events
+            self._submit(session, following, whole_inputs(events) if more else events)
+        if session.task is following.task:
+            self._fed[session.id] = following
+
+    def _settings_until(self, leader: str, until: int) -> list[JsonObject]:
+        """The leader's settings up to this event. In a thread: there may be many events."""
+        found, at = [], 0
+        while at < until:
+            first, events = self._hub.store.events(leader, at, EVENTS_AT_ONCE)
+            if not events:
+                break
+            known = events[: until - first + 1]
+            found += [event for event in known if event.get("type") == "settings"]
+            at = first + len(events) - 1
+        return found
+
+    def feed(self, leader: ActiveSession, done: Done, events: Sequence[JsonObject]) -> None:
+        """The leader has stored these events."""
+        for _, session_id in targets_of(self._hub, leader)[1:]:
+            session, following = self._hub.in_memory(session_id), self._fed.get(session_id)
+            if session is None or following is None or not self._is_fed(session):
+                # It is being loaded, and finds them in the store.
+                continue
+            assert following.relay.at == done.progress.events - len(events)
+            self._submit(session, following, events)
+            if done.tentative is not None and following.relay.listens:
+                self._hub.submit(following.task, [Tail(" ".join(done.tentative.source))])
+
+    def _submit(self, session: ActiveSession, following: _Following, events: Sequence[JsonObject]) -> None:
+        inputs = following.relay.inputs(events)
+        if inputs:
+            session.received = inputs[-1].seq
+            self._hub.submit(following.task, inputs)
+
+    def _is_fed(self, session: ActiveSession) -> bool:
+        following = self._fed.get(session.id)
+        return following is not None and session.task is following.task
+
+    def finish_later(self, session: ActiveSession) -> None:
+        """For a follower that somebody looks for: if its leader has ended, no speaker will bring it to its end."""
+        self._keep(asyncio.create_task(self._finish(session)))
+
+    async def _finish(self, session: ActiveSession) -> None:
+        # An absent store: whoever asks next begins it again.
+        with suppress(StoreError):
+            leader = await self._hub.find(session.id.partition(".")[0])
+            if leader is not None and leader.progress.ended and not self._hub.draining:
+                await self.load(leader)
+
+    def failed(self, session: ActiveSession, report: Failed) -> None:
+        """A follower's work failed: it is tried again for a while, then when its speaker comes back."""
+        self._fed.pop(session.id, None)
+        if report.cause in ("failed", "store") and session.failures < MOST_FAILURES and session.leader is not None:
+            self._keep(asyncio.create_task(self._load_again(session.leader)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Python drops tasks that nobody holds."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _load_again(self, leader: ActiveSession) -> None:
+        while not self._hub.draining:
+            await asyncio.sleep(AGAIN_SECONDS)
+            if leader.speaker is None:
+                return
+            try:
+                await self.load(leader)
+            except StoreError:
+                continue
+            return

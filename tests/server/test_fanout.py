@@ -1,0 +1,238 @@
+"""One speaker, several target languages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.fakes import fake_translators
+from tests.server.redises import RedisServer
+from tests.server.servers import FakeServer
+from tests.server.test_app import begin, open_socket, receive, send
+from tests.server.test_room_routes import ask
+from turia.protocol.messages import EndOfStream, NewSession, Pause, ProtocolError, SettingsChange
+from turia.server.admission import RefusedError
+from turia.server.captions import NumberedInput, Word
+from turia.server.cluster import Cluster
+from turia.server.limits import Limits
+from turia.server.metrics import Metrics
+from turia.server.session import ActiveSession
+from turia.server.sessions import Hub
+from turia.server.stores.base import Store
+from turia.server.stores.redis import RedisStore
+from turia.server.stores.redis_cluster import RedisCluster
+from turia.server.stores.sqlite import SqliteStore
+
+NAMES = ("de-en", "de-fr", "de-es", "en-de")
+CHOSEN = NewSession(model="de-en", k=2, also=("de-fr", "de-es"))
+
+
+def new_hub(store: Store, cluster: Cluster | None = None, **limits: Any) -> Hub:
+    translators = fake_translators(names=NAMES)
+    return Hub(translators, store, Limits(**limits), Metrics(), cluster)
+
+
+async def found(hub: Hub, session_id: str) -> ActiveSession:
+    session = await hub.find(session_id)
+    assert session is not None
+    return session
+
+
+async def join(hub: Hub, session_id: str) -> ActiveSession:
+    session = await found(hub, session_id)
+    await hub.join(session, "speaker", await hub.next_turn(session_id))
+    return session
+
+
+def words(text: str, first: int = 1) -> list[NumberedInput]:
+    return [Word(first + i, word) for i, word in enumerate(text.split())]
+
+
+async def settled(*sessions: ActiveSession) -> None:
+    """Waits until all of them have ended."""
+    until = time.monotonic() + 60
+    while not all(session.progress.ended for session in sessions):
+        assert time.monotonic() < until
+        await asyncio.sleep(0.01)
+
+
+async def texts(hub: Hub, session_id: str, kind: str) -> list[str]:
+    _, events = hub.store.events(session_id, 0, 1000)
+    return [str(event["word"]) for event in events if event["type"] == kind]
+
+
+async def lengths(hub: Hub, session_id: str) -> list[int]:
+    _, events = hub.store.events(session_id, 0, 1000)
+    return [event["source_words"] for event in events if event["type"] == "sentence"]
+
+
+def test_all_languages_get_the_words_and_the_sentences_of_the_speaker(tmp_path: Path) -> None:
+    async def run() -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
+        leader = await join(hub, session_id)
+        assert hub.member().streams == 3, "each language has a place"
+        hub.take(leader, words("ka le. mi no pu"))
+        hub.take(leader, [Pause(6), SettingsChange(7, model="en-de"), *words("one two.", 8)])
+        hub.take(leader, [SettingsChange(10, model="de-en", k=1), *words("ra. so", 11), EndOfStream(13)])
+        french, spanish = [await found(hub, f"{session_id}.{code}") for code in ("fr", "es")]
+        await settled(leader, french, spanish)
+        assert await texts(hub, session_id, "write") == ["ka", "le", "mi", "no", "pu", "one", "two", "ra", "so"]
+        for code in ("fr", "es"):
+            # English was spoken meanwhile, which these do not translate.
+            assert await texts(hub, f"{session_id}.{code}", "source") == ["ka", "le.", "mi", "no", "pu", "ra.", "so"]
+            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu", "ra", "so"]
+            assert await lengths(hub, f"{session_id}.{code}") == [2, 3, 1, 1]
+        assert french.task is not None
+        assert french.task.captions.choice.k == 1, "another latency is for all"
+        with pytest.raises(ProtocolError, match="speak there"):
+            await join(hub, f"{session_id}.fr")
+        await hub.delete(session_id)
+        assert [hub.store.load(name) for name in (session_id, f"{session_id}.fr", f"{session_id}.es")] == [None] * 3
+        await hub.stop()
+
+    asyncio.run(run())
+
+
+def test_a_language_that_finds_no_place_is_refused_with_all_of_them(tmp_path: Path) -> None:
+    async def run() -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"), streams=2)
+        await hub.start()
+        with pytest.raises(RefusedError, match="all 2 streams are in use"):
+            await hub.fanout.begin("owner", CHOSEN)
+        assert hub.sessions() == []
+        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", also=("de-fr",)))
+        await join(hub, session_id)
+        with pytest.raises(RefusedError):
+            await hub.fanout.begin("owner", NewSession(model="de-en"))
+        await hub.stop()
+
+    asyncio.run(run())
+
+
+def test_followers_go_on_from_the_store(tmp_path: Path) -> None:
+    """The server dies between a word of the leader and the same word of its followers."""
+
+    async def first() -> str:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
+        leader = await join(hub, session_id)
+        # As if the worker had not come to them.
+        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        hub.take(leader, words("ka le. mi no"))
+        while leader.progress.inputs < 4:
+            await asyncio.sleep(0.01)
+        await hub.stop()
+        return session_id
+
+    async def second(session_id: str) -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        leader = await join(hub, session_id)
+        hub.take(leader, [*words("pu.", 5), EndOfStream(6)])
+        await settled(leader, await found(hub, f"{session_id}.fr"), await found(hub, f"{session_id}.es"))
+        for code in ("fr", "es"):
+            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu"]
+            assert await lengths(hub, f"{session_id}.{code}") == [2, 3]
+        await hub.stop()
+
+    async def third(session_id: str) -> None:
+        """The leader has ended, and a follower had not: whoever looks for it brings it to its end."""
+        store = SqliteStore(tmp_path / "sessions.sqlite")
+        hub = new_hub(store)
+        await hub.start()
+        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        other, _ = await hub.fanout.begin("owner", CHOSEN)
+        leader = await join(hub, other)
+        hub.take(leader, [*words("ka le."), EndOfStream(3)])
+        await settled(leader)
+        await hub.stop()
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        await settled(await found(hub, f"{other}.fr"))
+        assert await texts(hub, f"{other}.fr", "write") == ["ka", "le"]
+        await hub.stop()
+
+    session_id = asyncio.run(first())
+    asyncio.run(second(session_id))
+    asyncio.run(third(session_id))
+
+
+def test_a_follower_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turia.server.fanout.AGAIN_SECONDS", 0.01)
+
+    async def run() -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", k=1, also=("de-fr",)))
+        leader, french = await join(hub, session_id), await found(hub, f"{session_id}.fr")
+        assert french.task is not None
+        failing = french.task.captions
+        failing.apply = lambda *_: 1 / 0  # type: ignore[assignment, method-assign, return-value]
+        hub.take(leader, [*words("ka le."), EndOfStream(3)])
+        await settled(leader, french)
+        assert await texts(hub, f"{session_id}.fr", "write") == ["ka", "le"]
+        await hub.stop()
+
+    asyncio.run(run())
+
+
+def test_followers_move_with_their_speaker_to_another_server(redis_server: RedisServer) -> None:
+    redis_server.clear()
+
+    async def run() -> None:
+        hubs = []
+        for _ in range(2):
+            store = RedisStore(redis_server.url)
+            hubs.append(new_hub(store, RedisCluster(store.client)))
+            await hubs[-1].start()
+            await asyncio.to_thread(RedisCluster(store.client).announce, hubs[-1].member())
+        one, other = hubs
+        session_id, _ = await one.fanout.begin("owner", CHOSEN)
+        leader = await join(one, session_id)
+        one.take(leader, words("ka le. mi"))
+        while (await found(one, f"{session_id}.fr")).progress.events < 7:
+            await asyncio.sleep(0.01)
+        leader = await join(other, session_id)
+        other.take(leader, [*words("no.", 4), EndOfStream(5)])
+        await settled(leader, await found(other, f"{session_id}.fr"), await found(other, f"{session_id}.es"))
+        for code in ("fr", "es"):
+            assert await texts(other, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no"]
+        for hub in hubs:
+            await hub.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_every_language_survives_a_server_that_is_killed(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, models=NAMES, rooms=["hall"]) as server:
+        with begin(server, k=2, also=["de-fr"], room="hall") as (begun, socket):
+            send(socket, type="words", seq=1, words=[f"w{i}" for i in range(20)])
+            receive(socket, "ack")
+            server.kill()
+        server.start()
+        # The room is still there, and so is its session.
+        assert ask(server, "GET", "/api/rooms/hall")[1]["session"] == begun["session"]
+        secret = {"Authorization": f"Bearer {begun['secret']}"}
+        ticket = server.post(f"/api/sessions/{begun['session']}/tickets", **secret)[1]["ticket"]
+        with open_socket(server) as socket:
+            send(socket, type="hello", protocol=1, ticket=ticket)
+            at = receive(socket, "hello")["last_input"]
+            rest = [f"w{i}" for i in range(at, 30)]
+            send(socket, type="words", seq=at + 1, words=rest)
+            send(socket, type="end", seq=at + 1 + len(rest))
+            while json.loads(socket.recv(timeout=60))["type"] != "ack":
+                pass
+        said = " ".join(f"w{i}" for i in range(30))
+        until = time.monotonic() + 60
+        while (text := server.get(f"/api/sessions/{begun['session']}.fr/transcript.txt")[1].split()) != said.split():
+            assert time.monotonic() < until, text
+        assert server.faults() == []
