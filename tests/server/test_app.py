@@ -230,7 +230,7 @@ def test_pages_of_a_site_that_is_let_in_get_the_headers_that_browsers_want(tmp_p
     with FakeServer(tmp_path, origins=[site]) as server:
         status, headers = server.headers("/api/sessions", "OPTIONS", Origin=site, **asks)
         assert (status, headers["access-control-allow-origin"]) == (200, site)
-        assert {"GET", "POST", "DELETE"} == set(headers["access-control-allow-methods"].split(", "))
+        assert {"GET", "POST", "PUT", "DELETE"} == set(headers["access-control-allow-methods"].split(", "))
         assert {"Authorization", "Content-Type"} <= set(headers["access-control-allow-headers"].split(", "))
         assert "access-control-allow-credentials" not in headers
         for method, path, wanted in [("POST", "/api/sessions", 201), ("GET", "/api/info", 200), ("GET", "/none", 404)]:

@@ -124,16 +124,6 @@ class Pane {
     return span;
   }
 
-  clear() {
-    this.text.replaceChildren();
-    this.paragraph = null;
-    this.language = "";
-    this.parts = [];
-    this.tail = [];
-    this.speaker = "";
-    this.following = true;
-  }
-
   // The next words are of somebody else.
   turn(name) {
     this.breakLine();
@@ -161,10 +151,12 @@ class Pane {
   // Text of another session follows; what stands goes if `clear` says so.
   restart(clear) {
     this.breakLine();
+    this.speaker = "";
     if (clear) {
       this.text.replaceChildren();
       this.parts = [];
       this.language = "";
+      this.following = true;
     } else if (this.text.childElementCount) {
       this.text.append(document.createElement("hr"));
     }
@@ -192,6 +184,7 @@ export class Captions {
     this.lag = find("lag");
     this.announcer = find("announcer");
     this.toEnd.addEventListener("click", () => this.goToEnd());
+    this.now = clock ?? (() => performance.now() + this.ahead);
     this.begin();
     setInterval(() => this.showLag(), 250);
     // Another size of the window or of the letters moves the end away.
@@ -204,7 +197,6 @@ export class Captions {
     this.sentence = { start: 0, written: 0, text: [] };
     this.gamma = 1;
     this.ahead = -Infinity;
-    this.now = clock ?? (() => performance.now() + this.ahead);
     this.over = false;
   }
 
@@ -219,15 +211,6 @@ export class Captions {
 
   get isEmpty() {
     return !this.source.text.childElementCount;
-  }
-
-  // Nothing was said: a replay begins again.
-  clear() {
-    for (const pane of [this.source, this.target]) pane.clear();
-    this.words = [];
-    this.covered = 0;
-    this.sentence = { start: 0, written: 0, text: [] };
-    this.over = false;
   }
 
   goToEnd() {

@@ -31,7 +31,7 @@ function length() {
 // Shows all that is due; what was shown later than that is taken back.
 function show() {
   if (shown && moments[shown - 1].seconds > second) {
-    captions.clear();
+    captions.restart(true);
     shown = 0;
   }
   const first = shown;
@@ -69,7 +69,7 @@ function play() {
 function begin(text) {
   const read = timeline(text);
   ({ moments, beginning } = read);
-  captions.clear();
+  captions.restart(true);
   shown = 0;
   second = 0;
   if (!read.hasSource) find("stage").dataset.layout = "target";
