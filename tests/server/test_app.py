@@ -281,7 +281,7 @@ def test_transcripts(server: FakeServer) -> None:
         assert status == 200
         assert [cue.text for cue in parse(text)] == ["ka le", "mi no"]
     for wrong, detail in [
-        (".exe", "kind is a string, expected one of 'txt', 'srt', 'vtt'"),
+        (".exe", "kind is a string, expected one of 'txt', 'srt', 'vtt', 'jsonl'"),
         (".txt?side=middle", "side is a string, expected one of 'target', 'source'"),
         (".txt?clock=mine", "clock is a string, expected one of 'server', 'speaker'"),
     ]:

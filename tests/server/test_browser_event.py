@@ -6,6 +6,7 @@ import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +178,35 @@ def test_speakers_are_named_on_the_pages(page: Page, server: FakeServer) -> None
     assert page.locator("#source .speaker").all_inner_texts() == ["Anna", "<b>Bo</b>"]
     page.goto(f"{server.url}/overlay/{name}")
     expect(page.locator("#lines span")).to_have_text(["Anna:", "ka", "le", "mi", "<b>Bo</b>:", "no"])
+
+
+@pytest.mark.slow
+def test_viewers_are_told_that_the_speaker_is_away_and_words_do_not_wait_for_ever(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    with FakeServer(tmp_path, limits={"grace": 0.1}) as server:
+        context = new_context(browser)
+        speaker, viewer = context.new_page(), context.new_page()
+        speaker.goto(server.url)
+        type_words(speaker, "ka le ")
+        expect(speaker.locator("#source .waiting")).to_have_count(2)
+        viewer.goto(server.url + str(speaker.locator("#watch-link").get_attribute("href")))
+        viewer.locator("summary", has_text="View").click()
+        viewer.get_by_role("button", name="Both").click()
+        expect(viewer.locator("#status")).to_have_text("Live")
+        expect(viewer.locator("#source .waiting")).to_have_count(2)
+        kept = speaker.evaluate("sessionStorage.getItem('turia-session')")
+        speaker.close()
+        expect(viewer.locator("#status")).to_have_text("The speaker is away")
+        expect(viewer.locator("#target .word")).to_have_count(2)
+        expect(viewer.locator("#source .waiting")).to_have_count(0)
+        # Who comes later is told, too.
+        viewer.reload()
+        expect(viewer.locator("#status")).to_have_text("The speaker is away")
+        again = context.new_page()
+        again.goto(server.url)
+        again.evaluate("kept => sessionStorage.setItem('turia-session', kept)", kept)
+        again.reload()
+        expect(viewer.locator("#status")).to_have_text("Live")
+        context.close()

@@ -148,3 +148,30 @@ def test_a_session_that_another_server_claimed_is_let_go() -> None:
     assert (session.task, session.speaker) == (None, None)
     assert speaker.refusal is not None
     assert not session.holds_place(20.0)
+
+
+def test_a_speaker_who_does_not_come_back_has_left_once() -> None:
+    session, reader = active(in_work=True), EventReader("speaker")
+    assert session.speaker_present(shared=True) is False
+    session.begin_speaking(reader, 4)
+    assert session.speaker_present(shared=True) is True
+    assert not session.was_left(1e9)
+    session.leave(reader, held_until=50.0)
+    assert session.speaker_present(shared=False) is False
+    assert [session.was_left(now) for now in (49.0, 50.0, 51.0)] == [False, True, False]
+    # Whoever comes back may leave again.
+    session.begin_speaking(reader, 5)
+    session.leave(reader, held_until=80.0)
+    assert session.was_left(80.0)
+    session.drop_task()
+    assert session.speaker_present(shared=True) is None, "another server may have it"
+    assert session.speaker_present(shared=False) is False
+
+
+def test_viewers_are_woken_when_the_speaker_goes_and_comes() -> None:
+    session, speaker, viewer = active(in_work=True), EventReader("speaker"), EventReader("viewer")
+    session.readers |= {speaker, viewer}
+    for change in (lambda: session.begin_speaking(speaker, 4), lambda: session.leave(speaker, 50.0)):
+        viewer.wake.clear()
+        change()
+        assert viewer.wake.is_set()

@@ -130,6 +130,8 @@ class Hello:
     have: Annotated[int, whole(0, MAX_SEQ)] = 0
     tentative: bool = False
     """Whether the client wants to be told what may still change."""
+    presence: bool = False
+    """Whether the client wants to be told when the speaker goes and comes."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +277,13 @@ class TentativeText:
 
 
 @dataclass(frozen=True)
+class Presence:
+    """Whether the speaker is connected."""
+
+    speaker: bool
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something will happen unless the client does something."""
 
@@ -304,13 +313,14 @@ class Pong:
     """The answer to a ping."""
 
 
-ServerMessage = Welcome | Ack | Events | TentativeText | Notice | Refusal | GoingAway | Pong
+ServerMessage = Welcome | Ack | Events | TentativeText | Presence | Notice | Refusal | GoingAway | Pong
 SERVER: Tagged[ServerMessage] = Tagged(
     {
         "hello": Welcome,
         "ack": Ack,
         "events": Events,
         "tentative": TentativeText,
+        "presence": Presence,
         "warning": Notice,
         "error": Refusal,
         "going-away": GoingAway,

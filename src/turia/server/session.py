@@ -39,6 +39,8 @@ class EventReader:
     """Messages to send besides events and acknowledgements; never more than a few."""
     tentative: bool = False
     """Whether it is told what may still change."""
+    presence: bool = False
+    """Whether it is told when the speaker goes and comes."""
     refusal: Refusal | None = None
     """Set when the connection is to end."""
 
@@ -74,6 +76,8 @@ class ActiveSession:
         self._pace = Pace()
         self.leader: ActiveSession | None = None
         """Whose words it translates, if nobody speaks in it."""
+        self.abandoned = False
+        """Whether its speaker has been away for so long that the open sentence was closed."""
         self.failures = 0
         """Translations that failed, one after the other."""
         self.tentative: TentativeText | None = None
@@ -129,22 +133,45 @@ class ActiveSession:
         lead = self.lead
         return not self.progress.ended and (lead.speaker is not None or lead.held_until > now)
 
+    def speaker_present(self, shared: bool) -> bool | None:
+        """Whether the speaker is connected; None if the session is over, or if another server of the store may know."""
+        if self.progress.ended or (shared and self.task is None):
+            return None
+        return self.lead.speaker is not None
+
+    def was_left(self, now: float) -> bool:
+        """Whether the speaker has left and lost the place, since this was asked last: then nobody will complete the
+        sentence that is open."""
+        left = (
+            self.leader is None
+            and self.joined
+            and not self.abandoned
+            and self.task is not None
+            and not self.progress.ended
+        )
+        if not left or self.speaker is not None or self.held_until > now:
+            return False
+        self.abandoned = True
+        return True
+
     def is_idle(self, now: float) -> bool:
         """Whether nobody would miss the session in memory."""
         return not self.readers and not self.holds_place(now) and not self.in_work
 
     def begin_speaking(self, reader: EventReader, turn: int) -> None:
         """The newest turn has the word: the speaker's old connection may be a dead one."""
-        self.awaited, self.joined = False, True
+        self.awaited, self.joined, self.abandoned = False, True, False
         if self.speaker is not None:
             self.speaker.refuse(REPLACED)
         self.speaker, self.turn = reader, turn
+        self.wake_all()
 
     def leave(self, reader: EventReader, held_until: float) -> None:
         """A connection has ended; a speaker's place is held for a while."""
         self.readers.discard(reader)
         if self.speaker is reader:
             self.speaker, self.held_until = None, held_until
+            self.wake_all()
 
     def let_go(self, now: float) -> None:
         """Another server has claimed the session: its speaker and its place are there."""

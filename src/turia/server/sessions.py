@@ -109,6 +109,8 @@ class Hub:
                 forgotten = now
                 await self._forget_old()
             for session in self.sessions():
+                if session.was_left(now):
+                    self.take_silence(session)
                 if session.is_idle(now):
                     del self._sessions[session.id]
             self._count()

@@ -26,6 +26,7 @@ from turia.protocol.messages import (
     PartialWords,
     Ping,
     Pong,
+    Presence,
     ProtocolError,
     Refusal,
     ServerMessage,
@@ -74,7 +75,7 @@ async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
         if not isinstance(hello, Hello):
             raise ProtocolError("hello", "the first message is a hello")
         session, reader = await _join(hub, hello)
-        reader.tentative = hello.tentative
+        reader.tentative, reader.presence = hello.tentative, hello.presence
     except ProtocolError as error:
         hub.metrics.refused(error.code)
         # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
@@ -167,6 +168,8 @@ class _Connection:
         """Number of the last event that the client has."""
         self._acknowledged = 0
         self._said_goodbye = False
+        self._told_present: bool | None = None
+        """Whether the client was told last that the speaker is there."""
         self._shown: TentativeText | None = None
         """What the client was told last of what may still change."""
         self._silence = Silence(hub.pause_of(session) if reader.role == "speaker" else 0.0)
@@ -310,6 +313,10 @@ class _Connection:
         if reader.role == "speaker" and self._acknowledged < inputs:
             self._acknowledged = inputs
             await self._send(Ack(inputs))
+        present = session.speaker_present(self.hub.cluster is not None) if reader.presence else None
+        if present is not None and present != self._told_present:
+            self._told_present = present
+            await self._send(Presence(present))
         shown = session.tentative
         if reader.tentative and shown is not None and shown is not self._shown and shown.after == self._sent:
             self._shown = shown

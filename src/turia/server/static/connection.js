@@ -38,8 +38,8 @@ export async function beginSession(chosen, key) {
   return post("/api/sessions", key, chosen);
 }
 
-// `on` has events(list), status(state, text), clock(ms) and kept(), and tentative(message) if it shows what may still
-// change. Without a secret it only follows.
+// `on` has events(list), status(state, text), clock(ms) and kept(); tentative(message) if it shows what may still change;
+// presence(isThere) if it shows whether the speaker is connected. Without a secret it only follows.
 export class Connection {
   // `kept` is what `pending` was when the page was left: inputs that nobody has acknowledged are sent again.
   constructor(session, secret, on, kept = { next: 1, waiting: [] }) {
@@ -133,7 +133,8 @@ export class Connection {
       // The newest event comes once more, to be compared: a store that was set back may have passed it since.
       const have = Math.max(0, this.have - 1);
       const tentative = Boolean(this.on.tentative);
-      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have, tentative }));
+      const presence = Boolean(this.on.presence);
+      socket.send(JSON.stringify({ type: "hello", protocol: PROTOCOL, ticket, have, tentative, presence }));
     });
     socket.addEventListener("message", (event) => this.take(socket, JSON.parse(event.data)));
     socket.addEventListener("close", () => {
@@ -182,6 +183,9 @@ export class Connection {
         break;
       case "tentative":
         if (message.after === this.have) this.on.tentative?.(message);
+        break;
+      case "presence":
+        this.on.presence?.(message.speaker);
         break;
       case "warning":
         this.warned = true;
