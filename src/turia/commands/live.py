@@ -235,7 +235,7 @@ def relay(
     import asyncio
 
     from turia.commands.posting import Poster, secret_address
-    from turia.commands.relay import HlsTrack, Relay, run, session_of
+    from turia.commands.relay import CaptionRelay, HlsTrack, run, session_of
     from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
     from turia.protocol.client import Follower
 
@@ -248,7 +248,7 @@ def relay(
     async def pass_on() -> int:
         captions, pieces = YouTubeCaptions(), ZoomCaptions()
         numbers = None if youtube is None else youtube.with_name(f"{youtube.name}.seq")
-        outlets = Relay(
+        outlets = CaptionRelay(
             side,
             None if to_youtube is None else (Poster("youtube", to_youtube, captions, numbers), captions),
             None if to_zoom is None else (Poster("zoom", to_zoom, pieces), pieces),
