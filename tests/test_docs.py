@@ -212,10 +212,11 @@ def test_the_diagram_shows_every_room_and_only_imports_that_exist() -> None:
         if module.count(".") and imported.startswith("turia.")
     }
     rooms = {module.split(".")[1] for module in MODULES if module.count(".") > 1} - {"interop"}
-    assert {room for arrow in arrows for room in arrow} == rooms
+    # Everybody imports recipes and the schema: their arrows would hide the others.
+    assert {room for arrow in arrows for room in arrow} == rooms - {"config", "schema"}
     assert arrows <= imports
     for room in rooms:
-        assert f"| `{room}/`" in read("docs/architecture.md")
+        assert re.search(rf"^\| [^|]*`{room}/`", read("docs/architecture.md"), re.MULTILINE), room
 
 
 # --- what is typed ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""Where things are: a module's tests are in the test file of its name, and only `system/` deals with the machine."""
+"""Where things are: a module's tests are in the test file of its name, no class name is used twice, files are short,
+and only `system/` deals with the machine.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,8 @@ ELSEWHERE = {
     "turia.interop.simuleval_agent": "the old address of formats/simuleval_agent.py; needs SimulEval",
     # What only a whole stream shows.
     "turia.engine.backend": "the types of requests; engine/test_stream.py",
-    "turia.engine.batcher": "engine/test_stream.py and engine/test_policies.py: many streams at once",
     "turia.engine.beam": "engine/test_search.py",
     "turia.engine.draft": "engine/test_policies.py",
-    "turia.engine.model": "the properties of a model; engine/test_state.py",
-    "turia.engine.window": "engine/test_stream.py and engine/test_state.py",
     "turia.engine.writer": "engine/test_search.py and engine/test_stream.py",
     # What only a whole model shows.
     "turia.model.naive": "three lines; experiments/test_bench.py",
@@ -71,6 +70,24 @@ def test_a_package_has_no_code_in_its_own_file() -> None:
                 assert ast.unparse(names.targets[0]) == "__all__"
             else:
                 assert rest == [], f"{module}: expected a docstring alone"
+
+
+MOST_LINES = 500
+"""A hard limit; 400 are plenty for one subject."""
+
+
+def test_a_file_has_one_subject_and_few_lines() -> None:
+    lengths = {module: path.read_text(encoding="utf-8").count("\n") for module, path in MODULES.items()}
+    assert {module: lines for module, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_no_class_name_is_used_twice() -> None:
+    places: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 
 MACHINE = {

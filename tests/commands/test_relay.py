@@ -13,7 +13,7 @@ from tests.commands.caption_services import SECRET, CaptionService
 from tests.formats.cues import parse
 from tests.server.servers import FakeServer
 from turia.cli import main
-from turia.commands.relay import HOLD_MS, Captioner, HlsTrack, Relay, session_of
+from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, session_of
 from turia.errors import InputError
 from turia.formats.subtitles import Cue
 from turia.protocol.client import Speaker
@@ -75,7 +75,7 @@ def test_a_track_is_the_same_live_and_when_it_is_made_later(tmp_path: Path) -> N
 
     def made(folder: Path, live: bool) -> dict[str, str]:
         now = [100.0 if live else 1000.0]
-        relay = Relay("target", hls=HlsTrack(folder, 900_000), clock=lambda: now[0])
+        relay = CaptionRelay("target", hls=HlsTrack(folder, 900_000), clock=lambda: now[0])
         relay.connected(100.0, 0.0)
         for event in events:
             while live and now[0] < 100 + event["ms"] / 1000:
@@ -99,7 +99,7 @@ def test_a_track_is_the_same_live_and_when_it_is_made_later(tmp_path: Path) -> N
 
 def test_segments_wait_for_cues_that_may_still_come(tmp_path: Path) -> None:
     now = [100.0]
-    relay = Relay("target", hls=HlsTrack(tmp_path / "hls", 900_000), clock=lambda: now[0])
+    relay = CaptionRelay("target", hls=HlsTrack(tmp_path / "hls", 900_000), clock=lambda: now[0])
     relay.tick()
     relay.connected(100.0, 0.0)
     relay.take(SETTINGS)

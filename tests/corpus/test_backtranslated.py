@@ -12,14 +12,14 @@ from turia.corpus.backtranslated import (
     CORPUS_FILE,
     REPORT_FILE,
     BacktranslateReport,
-    Dropped,
+    Untranslated,
     check_marked,
     read_backtranslation,
 )
 from turia.errors import ConfigError
 from turia.schema import load_toml
 
-REPORT = BacktranslateReport("abc", "en-de", "en", "de", 2, 30, 300, 280, Dropped(no_words=1, loop=4))
+REPORT = BacktranslateReport("abc", "en-de", "en", "de", 2, 30, 300, 280, Untranslated(no_words=1, loop=4))
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_report_comes_back(folder: Path) -> None:
         "2 documents, 30 pairs: 300 words of en, 280 words of de by en-de",
         "dropped: no words 1, loop 4",
     ]
-    assert replace(REPORT, dropped=Dropped()).lines()[-1] == "dropped: nothing"
+    assert replace(REPORT, dropped=Untranslated()).lines()[-1] == "dropped: nothing"
 
 
 def test_a_folder_that_is_not_complete_has_no_report(folder: Path) -> None:

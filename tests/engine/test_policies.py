@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.fakes import Chaos, Echo, Fake, fake_model, subwords
+from tests.engine.fakes import Chaos, Echo, Fake, fake_model, run, subwords
 from turia.engine.backend import Logits
 from turia.engine.batcher import run_together
-from turia.engine.model import Attention, parse_attention
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ConfigError, ModelError
@@ -73,10 +72,6 @@ def stream_of(backend: Fake, policy: Policy, lengths: list[int], encoder: str = 
     return Stream(fake_model(backend, encoder), GivenSegmenter(lengths), Settings(policy=policy, **chosen))
 
 
-def run(stream: Stream, words: list[str]) -> list[Record]:
-    return [record for word in words for record in stream.push(word)] + stream.flush()
-
-
 def reads(records: list[Record]) -> list[int]:
     return [record.read for record in records if isinstance(record, Write)]
 
@@ -86,6 +81,15 @@ def test_a_policy_of_ten_lines_decides_when_words_are_written() -> None:
     assert [record.word for record in records if isinstance(record, Write)] == SPEECH[:6]
     assert reads(records) == [2, 4, 6, 6, 6, 6]
     assert [record.reason for record in records if isinstance(record, Write)] == ["policy"] * 2 + ["catch-up"] * 4
+
+
+def test_the_policy_of_the_page_keeps_what_the_model_is_sure_of() -> None:
+    page = (Path(__file__).parents[2] / "docs/policies.md").read_text(encoding="utf-8")
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(program, names)
+    assert reads(run(stream_of(Echo(), names["Sure"](least=-1e9), [6]), SPEECH[:6])) == [1, 2, 3, 4, 5, 6]
+    assert reads(run(stream_of(Echo(), names["Sure"](least=0.0), [6]), SPEECH[:6])) == [6] * 6
 
 
 def test_whole_writes_when_the_sentence_is_closed() -> None:
@@ -147,18 +151,21 @@ class Ending(Echo):
         return scores
 
 
+@dataclass(frozen=True)
+class Looks(LookingPolicy):
+    """Keeps nothing, and remembers what it was shown."""
+
+    found: list[Draft]
+    name: ClassVar[str] = "looks"
+
+    def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
+        self.found.append(draft)
+        return 0
+
+
 def test_a_draft_may_end_while_the_sentence_does_not() -> None:
     found: list[Draft] = []
-
-    @dataclass(frozen=True)
-    class Looks(LookingPolicy):
-        name: ClassVar[str] = "looks"
-
-        def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
-            found.append(draft)
-            return 0
-
-    stream = stream_of(Ending(), Looks(), [3])
+    stream = stream_of(Ending(), Looks(found), [3])
     assert stream.push("ka") == []
     assert stream.push("leta") == []
     assert [(draft.words, draft.complete) for draft in found] == [((), True)] * 2
@@ -166,16 +173,7 @@ def test_a_draft_may_end_while_the_sentence_does_not() -> None:
 
 def test_a_draft_word_has_the_probabilities_of_its_pieces() -> None:
     found: list[Draft] = []
-
-    @dataclass(frozen=True)
-    class Looks(LookingPolicy):
-        name: ClassVar[str] = "looks"
-
-        def keep(self, at: Situation, draft: Draft, memory: Memory) -> int:
-            found.append(draft)
-            return 0
-
-    stream_of(Echo(), Looks(), [3]).push("ka")
+    stream_of(Echo(), Looks(found), [3]).push("ka")
     (word,) = found[0].words
     assert word.text == "ka"
     assert word.pieces == subwords().encode_word("ka")
@@ -356,15 +354,6 @@ def test_a_layer_that_the_decoder_does_not_have_is_refused() -> None:
     with pytest.raises(ConfigError, match="policy alignatt: layer is 3, expected 0 to 2"):
         Stream(model, GivenSegmenter([3]), Settings(policy=AlignAtt(2, layer=3)))
     Stream(model, GivenSegmenter([3]), Settings(policy=AlignAtt(2, layer=-3)))
-
-
-def test_attention_of_a_layer_and_head() -> None:
-    every = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    assert parse_attention("0").of(every).tolist() == [4, 5, 6, 7]
-    assert parse_attention("1:0").of(every).tolist() == [12, 13, 14, 15]
-    assert Attention().of(every, layer=0).tolist() == [4, 5, 6, 7]
-    with pytest.raises(ConfigError, match="expected LAYER or LAYER:HEAD"):
-        parse_attention("first")
 
 
 def test_a_beam_keeps_a_draft_that_the_model_still_prefers() -> None:

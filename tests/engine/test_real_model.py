@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.delays import stream_delay
+from tests.engine.fakes import run
 from turia.config import Encoder
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
@@ -37,10 +38,6 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = tmp_path_factory.mktemp("tiny")
     write_random_folder(folder, "tiny", "int8", vocabulary=500)
     return Translator.load(folder)
-
-
-def run(stream: Stream, words: Sequence[str]) -> list[Record]:
-    return [record for word in words for record in stream.push(word)] + stream.flush()
 
 
 def check_delays(records: Sequence[Record], words: int, k: int, gamma: float, window: int) -> int:

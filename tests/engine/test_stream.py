@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -16,35 +15,22 @@ from tests.engine.fakes import (
     WORDS,
     Chaos,
     Echo,
-    Fake,
     Recording,
     TargetSeen,
     fake_model,
     run,
     stream_of,
-    subwords,
     written,
 )
-from turia.engine.backend import DecodeRequest, Logits, Steps
-from turia.engine.batcher import run_together
+from tests.engine.speeches import spoken
+from turia.engine.backend import DecodeRequest, Logits
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
-from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, SEP_ID
-
-source_words = st.lists(st.sampled_from([*WORDS, "–", "xyz", "42"]), min_size=1, max_size=30)
-
-
-@st.composite
-def spoken(draw: st.DrawFn) -> tuple[list[str], list[int]]:
-    """Words, and the lengths of their sentences."""
-    words = draw(source_words)
-    cuts = draw(st.sets(st.integers(1, max(1, len(words) - 1)), max_size=4))
-    marks = [0, *sorted(cut for cut in cuts if cut < len(words)), len(words)]
-    return words, [end - begin for begin, end in itertools.pairwise(marks)]
+from turia.text.symbols import BRK_ID, END_ID
 
 
 def test_an_echo_writes_what_was_said_k_words_behind() -> None:
@@ -182,66 +168,6 @@ def test_a_stream_restored_before_its_sentence_is_closed_late(k: int, chosen: di
     assert Stream.restore(fake_model(Chaos()), GivenSegmenter([2, 99]), state).flush() == expected
 
 
-@settings(deadline=None, max_examples=30)
-@given(
-    speeches=st.lists(spoken(), min_size=2, max_size=6),
-    beams=st.lists(st.integers(1, 3), min_size=6, max_size=6),
-    encoder=st.sampled_from(["pbe", "unidirectional", "bidirectional"]),
-)
-def test_streams_run_together_get_the_words_they_get_alone(
-    speeches: list[tuple[list[str], list[int]]], beams: list[int], encoder: str
-) -> None:
-    """A beam asks for several steps at once: those of one stream stay together, or are parted, without harm."""
-
-    def begin(backend: Fake, number: int) -> Stream:
-        settings = Settings(k=2, beam=beams[number], lookahead=3)
-        return Stream(fake_model(backend, encoder), GivenSegmenter(speeches[number][1]), settings)
-
-    alone = [run(begin(Chaos(), number), words) for number, (words, _) in enumerate(speeches)]
-    backend = Chaos()
-    streams = [begin(backend, number) for number in range(len(speeches))]
-    together: list[list[Record]] = [[] for _ in speeches]
-    for turn in range(max(len(words) for words, _ in speeches)):
-        active = [i for i, (words, _) in enumerate(speeches) if turn < len(words)]
-        results = run_together([streams[i].push_steps(speeches[i][0][turn]) for i in active], backend)
-        for i, records in zip(active, results, strict=True):
-            together[i] += records
-    for i, records in enumerate(run_together([stream.flush_steps() for stream in streams], backend)):
-        together[i] += records
-    assert together == alone
-
-
-def test_a_stream_that_fails_among_others_does_them_no_harm() -> None:
-    backend = Echo()
-    alone = [run(stream_of(Echo(), [3], k=2), ["ka", "le", "mi"]) for _ in range(2)]
-    good = [stream_of(backend, [3], k=2) for _ in range(2)]
-    ended = stream_of(backend, [3], k=2)
-    ended.flush()
-
-    def failing() -> Steps[list[Record]]:
-        yield from stream_of(backend, [3], k=1).push_steps("ka")
-        raise RuntimeError("in the middle")
-
-    before = [stream.push("ka") for stream in good]
-    work = [good[0].push_steps("le mi"), failing(), ended.push_steps("ka"), good[1].push_steps("le")]
-    with pytest.raises(RuntimeError, match="in the middle"):
-        run_together(work, backend)
-    assert (good[0].written, good[1].written) == (3, 1)
-    assert before == [[], []]
-    assert [good[0].flush()[-1:], good[1].push("mi") + good[1].flush()] == [alone[0][-1:], alone[1][1:]]
-
-
-def test_steps_of_many_streams_are_batched() -> None:
-    backend = Echo()
-    streams = [stream_of(backend, [4], k=1) for _ in range(8)]
-    backend.batches.clear()
-    run_together([stream.push_steps("ka") for stream in streams], backend)
-    assert backend.batches == [8, 8]
-    backend.batches.clear()
-    run_together([stream.push_steps("le") for stream in streams], backend, most=3)
-    assert backend.batches == [3, 3, 2, 3, 3, 2]
-
-
 def test_settings_change_from_the_next_sentence_on() -> None:
     stream = stream_of(Echo(), [4, 4], k=1)
     first = stream.push("ka")
@@ -290,16 +216,6 @@ def test_settings_that_no_sentence_has_leave_no_note() -> None:
     stream.push("ka")
     stream.change(k=3)
     assert settings_notes(stream.push("le") + stream.flush()) == []
-
-
-def test_a_longer_history_begins_with_the_sentence_just_spoken() -> None:
-    backend = Recording()
-    stream = stream_of(backend, [2, 2], k=1, history=0)
-    stream.push("ka")
-    stream.change(history=60)
-    stream.push("le mi")
-    ka, le, mi = (subwords().encode_word(word)[0] for word in ("ka", "le", "mi"))
-    assert backend.encoded[-1].ids.tolist() == [DOC_ID, ka, le, SEP_ID, mi]
 
 
 def test_a_restored_stream_has_the_settings_that_it_was_going_to_have() -> None:
@@ -405,24 +321,6 @@ def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     records = run(stream, ["kanolemi"] * 100)
     assert any(isinstance(record, Note) and record.kind == "long-sentence" for record in records)
     assert stream.read == 100
-
-
-@pytest.mark.parametrize(("history", "pairs"), [(0, [0, 0, 0]), (1, [0, 0, 0]), (3, [0, 1, 1]), (4, [0, 1, 2])])
-def test_history_has_the_words_that_were_chosen(history: int, pairs: list[int]) -> None:
-    backend = Recording()
-    run(stream_of(backend, [2, 2, 2], k=1, history=history), ["ka", "le", "mi", "no", "pu", "ra"])
-    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert [ids.count(SEP_ID) for ids in windows] == pairs
-
-
-def test_history_leaves_half_of_the_positions_to_the_sentence() -> None:
-    """Six sentences of ten words are within 60 words of history, but their 67 positions are not within half of 128."""
-    backend = Recording()
-    stream = Stream(fake_model(backend, max_positions=128), GivenSegmenter([10] * 8), Settings(k=1))
-    run(stream, [WORDS[number % len(WORDS)] for number in range(80)])
-    windows = [request.ids.tolist() for request in backend.encoded if request.state is None]
-    assert [len(ids) for ids in windows] == [1 + 11 * min(before, 5) + 1 for before in range(8)]
-    assert [ids[0] for ids in windows] == [DOC_ID] * 6 + [CONT_ID] * 2
 
 
 def test_memory_does_not_grow_with_the_stream() -> None:

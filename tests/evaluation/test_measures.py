@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +13,7 @@ from turia.evaluation.figures import CutStreams, Measure
 from turia.evaluation.inputs import StreamLog
 from turia.evaluation.measures import MEASURES, authors_latency, longyaal, simuleval_latency, streamlaal
 from turia.evaluation.options import Convention, EvaluationOptions
+from turia.evaluation.report import evaluate
 
 STREAM = StreamLog([3, 2], ["One two three.", "Four five."], ["One", "two", "Four"], [1, 3, 4])
 SEGMENTS = [[["One", "two"], ["Four"]]]
@@ -50,3 +54,13 @@ def test_simulevals_own_count_of_words_is_used_for_its_own_figures() -> None:
     logged = replace(STREAM, simuleval_words=[6, 4])
     plain, longer = (simuleval_latency(cut(Convention.SIMULEVAL, stream=one))[0].value for one in (STREAM, logged))
     assert longer == pytest.approx(plain / 2)
+
+
+def test_the_measure_of_the_page_is_reported_once_it_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/extend.md").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    names: dict[str, Any] = {}
+    exec(program, names)
+    monkeypatch.setattr("turia.evaluation.measures.MEASURES", [*MEASURES, names["length_ratio"]])
+    report = evaluate([replace(STREAM, segments=SEGMENTS[0])], EvaluationOptions())
+    assert report.as_json()["length ratio"] == 3 / 5

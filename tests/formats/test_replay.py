@@ -7,7 +7,7 @@ import json
 import pytest
 
 from turia.errors import FormatError
-from turia.formats.replay import Moment, moments, recording_lines
+from turia.formats.replay import TimedEvent, moments, recording_lines
 
 HEADER = '{"type":"stream","version":1,"model":"de-en"}'
 
@@ -17,7 +17,7 @@ def write(index: int, **times: float) -> str:
     return json.dumps({**record, **times})
 
 
-def played(found: list[Moment]) -> list[tuple[float, str]]:
+def played(found: list[TimedEvent]) -> list[tuple[float, str]]:
     return [(moment.seconds, str(moment.event.get("word", moment.event["type"]))) for moment in found]
 
 

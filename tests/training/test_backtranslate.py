@@ -17,7 +17,7 @@ import pytest
 from tests.engine.fakes import WORDS
 from turia.cli import main
 from turia.config import Corpus, Data, Filters, ModelSettings, Recipe, SubwordSettings, Windows
-from turia.corpus.backtranslated import Dropped, read_backtranslation
+from turia.corpus.backtranslated import Untranslated, read_backtranslation
 from turia.corpus.monolingual import Text, read_texts
 from turia.corpus.prepare import digest, prepare
 from turia.corpus.shards import Shards
@@ -25,7 +25,7 @@ from turia.errors import ConfigError, FormatError, InputError, ModelError
 from turia.model.sentences import Draw
 from turia.runtime.card import card_corpora
 from turia.training import backtranslate as module
-from turia.training.backtranslate import BacktranslateProgress, Job, backtranslate
+from turia.training.backtranslate import BacktranslateJob, BacktranslateProgress, backtranslate
 from turia.training.loop import train
 from turia.training.text_translator import Line
 
@@ -92,14 +92,14 @@ def test_the_corpus_has_the_text_as_it_was_and_a_gap_for_what_was_dropped(
     talks = tmp_path / "talks.tsv"
     talks.write_text("a\tOne two. A loop here. Three four\nb\t\nc\tFive six.\n", encoding="utf-8")
     told: list[BacktranslateProgress] = []
-    report = backtranslate(Job(model, talks, GREEDY), tmp_path / "out", told.append, processes=1)
+    report = backtranslate(BacktranslateJob(model, talks, GREEDY), tmp_path / "out", told.append, processes=1)
     assert rows(tmp_path / "out") == [
         ["a", "TWO. ONE", "One two."],
         ["a", "", "A loop here."],
         ["a", "FOUR. THREE", "Three four."],
         ["c", "SIX.. FIVE", "Five six.."],
     ]
-    assert report.dropped == Dropped(no_words=1, loop=1)
+    assert report.dropped == Untranslated(no_words=1, loop=1)
     assert (report.documents, report.pairs, report.words, report.written_words) == (2, 3, 6, 6)
     assert (report.model, report.text_language, report.written_language) == ("random", "en", "de")
     assert report.lines()[-1] == "dropped: no words 1, loop 1"
@@ -114,7 +114,7 @@ def test_the_corpus_has_the_text_as_it_was_and_a_gap_for_what_was_dropped(
 def test_interrupted_it_goes_on_where_it_was(
     tmp_path: Path, model: Path, text: Path, backwards: Backwards, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = Job(model, text, GREEDY)
+    job = BacktranslateJob(model, text, GREEDY)
     backtranslate(job, tmp_path / "whole", processes=1)
     translate = Backwards.translate
 
@@ -150,7 +150,7 @@ def test_interrupted_it_goes_on_where_it_was(
 def test_another_job_in_the_same_folder_is_refused_and_nothing_is_lost(
     tmp_path: Path, model: Path, text: Path, backwards: Backwards
 ) -> None:
-    job, out = Job(model, text, GREEDY), tmp_path / "out"
+    job, out = BacktranslateJob(model, text, GREEDY), tmp_path / "out"
     backtranslate(job, out, processes=1)
     written = (out / "corpus.tsv.xz").read_bytes()
     sampled = replace(job, draw=Draw(0.7))
@@ -175,19 +175,19 @@ def test_what_cannot_be_translated_is_said_and_leaves_nothing_behind(
 ) -> None:
     out, talks = tmp_path / "out", tmp_path / "talks.tsv"
     with pytest.raises(InputError, match=r"talks\.tsv: cannot read the text: No such file"):
-        backtranslate(Job(model, talks, GREEDY), out, processes=1)
+        backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
     talks.write_text("\n\n", encoding="utf-8")
     with pytest.raises(ModelError, match="no checkpoint; expected a run folder"):
-        backtranslate(Job(tmp_path, talks, GREEDY), out, processes=1)
+        backtranslate(BacktranslateJob(tmp_path, talks, GREEDY), out, processes=1)
     assert not out.exists()
     with pytest.raises(FormatError, match=r"talks\.tsv: no documents"):
-        backtranslate(Job(model, talks, GREEDY), out, processes=1)
+        backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
     talks.write_text("a\tA loop\nno tab\n", encoding="utf-8")
     with pytest.raises(FormatError, match=r"talks\.tsv:2: expected `id<TAB>text`"):
-        backtranslate(Job(model, talks, GREEDY), out, processes=1)
+        backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
     talks.write_text("a\tA loop here\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"no sentence has a translation; dropped: loop 1"):
-        backtranslate(Job(model, talks, GREEDY), out, processes=1)
+        backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
 
 
 RANK = """
@@ -215,7 +215,7 @@ def test_a_real_model_by_any_number_of_processes_gives_the_same_bytes(
     """By this process; by two of our own, and by two of torchrun, from the command line. Random weights write sentences
     of any length if pieces are drawn, and hardly any otherwise."""
     alone, colder = tmp_path / "alone", tmp_path / "colder"
-    report = backtranslate(Job(model, text, Draw(1.0)), alone, processes=1)
+    report = backtranslate(BacktranslateJob(model, text, Draw(1.0)), alone, processes=1)
     assert report.pairs > 5
     assert report.dropped.no_words == 1
     kept = [row for row in rows(alone) if row[1]]
@@ -250,7 +250,7 @@ def test_machine_translation_is_called_so_on_the_card(
     tmp_path: Path, model: Path, text: Path, backwards: Backwards
 ) -> None:
     backwards.languages = ("yy", "xx")
-    backtranslate(Job(model, text, GREEDY), tmp_path / "back", processes=1)
+    backtranslate(BacktranslateJob(model, text, GREEDY), tmp_path / "back", processes=1)
     corpus = Corpus(tmp_path / "back" / "corpus.tsv.xz", columns=("xx", "yy"), licence="CC0")
     recipe = Recipe(
         "xx",

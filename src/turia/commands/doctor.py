@@ -1,7 +1,7 @@
-"""`turia doctor`: what an installation needs to serve for years, looked at one by one, and what to mend.
+"""`turia doctor`: checks what an installation needs to serve for years, and says what to mend.
 
-Every check gives findings and raises nothing for what it finds. It changes nothing: no file is written, no session is
-begun. What a running server shows from outside is in `doctor_server`.
+A check returns findings; it raises no error for a problem that it finds. It changes nothing: it writes no file and
+starts no session. The checks of a running server are in `doctor_server`.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Finding:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """For a terminal."""
+        """The findings as lines for a terminal."""
         first = f"{self.state:8} {self.subject:10} {self.found}"
         return [first, *([f"{'':8} {'':10} → {self.mend}"] if self.mend else [])]
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What is looked at: the same as the options of `turia serve`."""
+    """What is checked, given by the same options as for `turia serve`."""
 
     host: str
     port: int
@@ -69,7 +69,7 @@ class Installation:
 
 
 def examine(installation: Installation) -> Iterator[Finding]:
-    """All that can be seen without a running server."""
+    """All checks that need no running server."""
     yield from check_packages()
     yield from check_models(installation.models)
     yield from check_port(installation.host, installation.port)
@@ -98,7 +98,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def check_models(names: tuple[str, ...] = ()) -> Iterator[Finding]:
-    """Whether each is whole, by its sums, and translates."""
+    """Whether each model folder is complete, by its checksums, and translates."""
     chosen = names or tuple(packaged_models())
     if not chosen:
         mend = "give --model FOLDER, here and to `turia serve`; `turia export` makes such folders"
@@ -132,7 +132,7 @@ def check_port(host: str, port: int) -> Iterator[Finding]:
 
 
 def check_files(limit: int) -> Iterator[Finding]:
-    """Files that the process may open: each connection is one."""
+    """How many files the process may open; each connection needs one."""
     needed = Limits.sockets + OTHER_FILES
     if limit in (resource.RLIM_INFINITY, -1) or limit >= needed:
         yield Finding("files", "ok", f"{limit} may be open, {needed} are enough")
@@ -142,7 +142,7 @@ def check_files(limit: int) -> Iterator[Finding]:
 
 
 def check_data(folder: Path) -> Iterator[Finding]:
-    """The folder of sessions, its disk, and the file in it."""
+    """The folder of the sessions: its disk, and the database in it."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         yield Finding("disk", "problem", f"{there}: cannot be written to", "give another --data, or its owner's rights")
@@ -189,7 +189,7 @@ def check_keys(path: Path) -> Iterator[Finding]:
 
 
 def check_store(url: str) -> Iterator[Finding]:
-    """Whether the Redis answers, keeps what it acknowledges, and has our time."""
+    """Whether Redis answers, keeps what it acknowledged, and agrees on the time."""
     from turia.server.stores.redis import RedisStore
 
     try:
@@ -204,7 +204,7 @@ def check_store(url: str) -> Iterator[Finding]:
 
 
 def check_clock() -> Iterator[Finding]:
-    """Whether the clock is set: by what the system says, or by what cannot be earlier."""
+    """Whether the clock is set: the system says so, or it is not earlier than the installation."""
     if time.time() < Path(__file__).stat().st_mtime:
         mend = "set the clock, and let NTP keep it: `timedatectl set-ntp true`"
         yield Finding("clock", "problem", "it is earlier than the time at which Turia was installed", mend)
@@ -229,7 +229,7 @@ def _ntp() -> bool | None:
 
 
 def clock_beside(whose: str, there: float) -> Iterator[Finding]:
-    """Our clock beside another's."""
+    """Compares our clock with another."""
     ahead = time.time() - there
     if abs(ahead) <= CLOCK_SECONDS:
         yield Finding("clock", "ok", f"that of {whose} is the same, within {CLOCK_SECONDS:.0f} s")

@@ -1,7 +1,7 @@
-"""`turia doctor --server URL`: a running server as a browser meets it, with whatever proxy is in front.
+"""`turia doctor --server URL`: checks a running server as a browser sees it, including any proxy in front of it.
 
-It asks for pages, opens a WebSocket and says something wrong on it: what comes back shows whether the proxy passes on
-the host name, WebSockets and headers. No session is begun, and no key is sent.
+It fetches pages, opens a WebSocket and sends an invalid message. The answers show whether the proxy passes on the host
+name, WebSockets and headers. It starts no session and sends no key.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_turia(url: str) -> bool:
 
 
 def examine_server(url: str, ca: Path | None = None) -> Iterator[Finding]:
-    """What a browser that opens `url` would meet. `ca`: the certificate of an authority of your own."""
+    """All checks of the server at `url`. `ca` is the certificate of an authority of your own."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(f"--server {url}: expected http://HOST:PORT or https://HOST")

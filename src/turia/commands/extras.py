@@ -43,7 +43,7 @@ def needs(extra: str, what: str = "this") -> None:
 
 
 def missing_extra(error: Exception) -> str | None:
-    """What to say of an import that failed because an extra is not installed; None if that is not why."""
+    """The message for an import that failed because an extra is missing; None if it failed for another reason."""
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     package = error.name.partition(".")[0]

@@ -1,4 +1,4 @@
-"""The commands about what is installed: how fast a model is, and whether all of it is well."""
+"""`turia bench` and `turia doctor`: how fast a model is, and whether the installation is in order."""
 
 from __future__ import annotations
 
@@ -36,25 +36,27 @@ def bench(
     history: Annotated[int, typer.Option(min=0, help="Words of history.")] = 60,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Measure what this policy costs, and no more; repeatable."),
+        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Measure only what this policy costs; may be repeated."),
     ] = None,
     contest: Annotated[
-        bool, typer.Option("--contest", help="Measure it beside CTranslate2, and no more; needs that package.")
+        bool, typer.Option("--contest", help="Measure only the comparison with CTranslate2; needs that package.")
     ] = False,
     beam: Annotated[
-        list[int] | None, typer.Option(min=1, help="With --policy or --contest: hypotheses; repeatable.")
+        list[int] | None, typer.Option(min=1, help="With --policy or --contest: hypotheses; may be repeated.")
     ] = None,
-    naive: Annotated[bool, typer.Option(help="Measure the naive reference too, where torch is installed.")] = True,
+    naive: Annotated[bool, typer.Option(help="Measure the naive reference too, if torch is installed.")] = True,
     own_growth: Annotated[
         bool, typer.Option("--own-growth", help="Grow the long stream with the model itself, not with a tiny one.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Few words: to see that it works, not to quote.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use few words: a check that it works, not figures to quote.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure time per word, memory, and many streams at once.
 
-    Reports time by component and as the stream grows; where torch is installed, also that of a naive reference, and
-    where ctranslate2 is, also the time of the same model there.
+    Reports the time of each component, and how it changes as the stream grows. If torch is installed, a naive reference
+    is measured too; if ctranslate2 is installed, the same model there.
     """
     from rich.console import Console
 
@@ -176,10 +178,10 @@ def _contest(
 
 def doctor(
     server: Annotated[
-        str | None, typer.Option(metavar="URL", help="Also look at this running server, as a browser meets it.")
+        str | None, typer.Option(metavar="URL", help="Also check this running server, as a browser sees it.")
     ] = None,
     ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificate of an authority of your own, for --server.")
+        Path | None, typer.Option(metavar="FILE", help="Certificate of your own authority, for --server.")
     ] = None,
     host: Annotated[str, typer.Option(help="Address of `turia serve`.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of `turia serve`.")] = 8000,

@@ -1,4 +1,4 @@
-"""The commands about installed models: which there are, a new one, and one less.
+"""`turia models`: list, add and remove models.
 
 `turia models` alone lists them, and so does `turia models MODEL`, which is a command of release 0.1.
 """
@@ -20,7 +20,7 @@ LIST = "list"
 
 
 class ListsByDefault(typer.core.TyperGroup):
-    """What is none of its commands is for the one that lists models."""
+    """A group of commands; a word that is no command is taken for a model to list."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or (args[0] not in self.commands and args[0] != "--help"):

@@ -12,10 +12,12 @@ from turia.commands.extras import needs
 from turia.commands.options import typed
 from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, Stopped
+from turia.formats.asr_feeds import InputFormat
+from turia.formats.output import OutputFormat
 from turia.stream.silence import PAUSE
 
 Feed = Annotated[
-    Literal["words", "whisper", "jsonl", "vosk", "deepgram", "whisperlivekit", "srt", "vtt"],
+    InputFormat,
     typer.Option("--input-format", help="Format of the input: plain words, or the output of a speech recogniser."),
 ]
 History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]
@@ -57,9 +59,7 @@ def translate(
     window: Annotated[int, typer.Option(min=0, help="Future words that the segmenter sees.")] = 2,
     history: History = None,
     feed: Feed = "words",
-    output: Annotated[
-        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="Format of the output.")
-    ] = "text",
+    output: Annotated[OutputFormat, typer.Option("--format", help="Format of the output.")] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
     beam: Beam = None,
     rounding: Annotated[
@@ -109,9 +109,7 @@ def listen(
     ] = "moonshine",
     policy: Policy = None,
     k: Annotated[int | None, typer.Option(min=1, help="Words to wait; short for --policy wait-k:k=K.")] = None,
-    output: Annotated[
-        Literal["text", "jsonl", "srt", "vtt"], typer.Option("--format", help="Format of the output.")
-    ] = "text",
+    output: Annotated[OutputFormat, typer.Option("--format", help="Format of the output.")] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
     beam: Beam = None,
     punctuation: Annotated[
@@ -237,7 +235,7 @@ def relay(
     import asyncio
 
     from turia.commands.posting import Poster, secret_address
-    from turia.commands.relay import HlsTrack, Relay, run, session_of
+    from turia.commands.relay import CaptionRelay, HlsTrack, run, session_of
     from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
     from turia.protocol.client import Follower
 
@@ -250,7 +248,7 @@ def relay(
     async def pass_on() -> int:
         captions, pieces = YouTubeCaptions(), ZoomCaptions()
         numbers = None if youtube is None else youtube.with_name(f"{youtube.name}.seq")
-        outlets = Relay(
+        outlets = CaptionRelay(
             side,
             None if to_youtube is None else (Poster("youtube", to_youtube, captions, numbers), captions),
             None if to_zoom is None else (Poster("zoom", to_zoom, pieces), pieces),

@@ -1,7 +1,7 @@
-"""`turia models`: what is installed, read from each model folder's config.json and the front matter of its card.
+"""`turia models list`: describes models from their config.json and the front matter of their cards.
 
-Of that, `data` and `scores` are shown: whoever writes the card says there what its model was trained on, and how good
-it is with which settings.
+The keys `data` and `scores` of a card are shown. Its author says there what the model was trained on, and how good it
+is with which settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from turia.system.files import read_json
 
 @dataclass(frozen=True)
 class Installed:
-    """A model, for people who choose one."""
+    """A model, described for people who choose one."""
 
     name: str
     source_language: str

@@ -1,4 +1,4 @@
-"""`turia policy`: heads of learned policies."""
+"""`turia policy`: trains the heads of learned policies."""
 
 from __future__ import annotations
 

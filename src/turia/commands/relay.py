@@ -123,7 +123,7 @@ class HlsTrack:
             raise ResourceError(f"{self.folder}: cannot be written: {error.strerror}") from error
 
 
-class Relay:
+class CaptionRelay:
     """One session to its outlets."""
 
     def __init__(self, side: Side, youtube: tuple[Poster, YouTubeCaptions] | None = None,
@@ -188,7 +188,7 @@ class Relay:
         return self._began + ms / 1000
 
 
-async def follow(follower: Follower, relay: Relay) -> None:
+async def follow(follower: Follower, relay: CaptionRelay) -> None:
     """Passes all events of the session on, up to its end, and waits until they are posted."""
     posting = [asyncio.create_task(poster.run()) for poster in relay.posters]
     try:
@@ -225,7 +225,7 @@ async def _with_ticks(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[di
         yield event
 
 
-async def run(follower: Follower, relay: Relay) -> int:
+async def run(follower: Follower, relay: CaptionRelay) -> int:
     """The command; gives the signal that ended it, or 0."""
     loop = asyncio.get_running_loop()
     following = asyncio.create_task(follow(follower, relay))

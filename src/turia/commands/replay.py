@@ -14,7 +14,7 @@ from typing import Literal, TextIO
 
 from turia.errors import InputError
 from turia.formats.output import TextOutput
-from turia.formats.replay import Moment, moments
+from turia.formats.replay import TimedEvent, moments
 from turia.stream.turns import SPEAKER
 from turia.system.files import check_plain
 
@@ -22,7 +22,7 @@ Side = Literal["target", "source"]
 MOST_BYTES = 256 * 2**20
 
 
-def read_moments(path: Path) -> list[Moment]:
+def read_moments(path: Path) -> list[TimedEvent]:
     """The moments of a file; one that cannot be read is an error for people."""
     try:
         check_plain(path, MOST_BYTES)
@@ -35,7 +35,7 @@ def read_moments(path: Path) -> list[Moment]:
 
 
 def replay(
-    played: Sequence[Moment],
+    played: Sequence[TimedEvent],
     file: TextIO,
     speed: float = 1.0,
     side: Side = "target",
@@ -65,7 +65,7 @@ def replay(
     file.flush()
 
 
-def _sentence_ends(played: Sequence[Moment], side: Side) -> set[int]:
+def _sentence_ends(played: Sequence[TimedEvent], side: Side) -> set[int]:
     """After how many words of a side its sentences end. Of the source that was known only some words later."""
     key = "target_words" if side == "target" else "source_words"
     counts = [int(moment.event[key]) for moment in played if moment.event.get("type") == "sentence"]

@@ -1,4 +1,4 @@
-"""The commands that score streams, and what others need to score them."""
+"""The commands that score streams, or write them for the scorers of others."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ def evaluate(
     source: Annotated[Files, typer.Option(metavar="FILE", help="Source text, one sentence a line.")] = None,
     reference: Annotated[Files, typer.Option(metavar="FILE", help="Reference translation, line by line.")] = None,
     trace: Annotated[Files, typer.Option(metavar="FILE", help="Trace of the stream.")] = None,
-    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Words that were written; needs --actions.")] = None,
-    actions: Annotated[Files, typer.Option(metavar="FILE", help="R and W in their order, one W for each word.")] = None,
+    hypothesis: Annotated[Files, typer.Option(metavar="FILE", help="Translated words; needs --actions.")] = None,
+    actions: Annotated[
+        Files, typer.Option(metavar="FILE", help="R (read) and W (write) in order, one W for each word.")
+    ] = None,
     resegmented: Annotated[
-        Files, typer.Option(metavar="FILE", help="Hypothesis that is already cut at the lines of the reference.")
+        Files, typer.Option(metavar="FILE", help="The hypothesis, already cut at the lines of the reference.")
     ] = None,
     instances: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="SimulEval's instances.log, in place of all other files.")
+        Path | None, typer.Option(metavar="FILE", help="SimulEval's instances.log; replaces all other files.")
     ] = None,
     sentences: Annotated[
         bool, typer.Option("--sentences", help="Each line is a stream of its own, with its own actions.")
     ] = False,
     latency: Annotated[list[Convention] | None, typer.Option(help="Also report latency in this convention.")] = None,
     dal_scale: Annotated[float, typer.Option(help="The scale s of DAL.")] = DAL_SCALE,
-    unit: Annotated[Unit, typer.Option(help="What one WRITE stands for.")] = Unit.WORD,
-    language: Annotated[str, typer.Option(help="Target language, for Moses tokens.")] = "en",
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamples for intervals of BLEU and chrF; 0: none.")] = 0,
+    unit: Annotated[Unit, typer.Option(help="What one W stands for: a word, or a Moses token.")] = Unit.WORD,
+    language: Annotated[str, typer.Option(help="Target language, to join Moses tokens.")] = "en",
+    bootstrap: Annotated[
+        int, typer.Option(min=0, help="Resamples for confidence intervals of BLEU and chrF; 0: none.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Score streams: latency, BLEU, chrF. For several streams, repeat the file options in the same order."""

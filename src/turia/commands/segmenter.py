@@ -1,4 +1,4 @@
-"""`turia segmenter`: where sentences end."""
+"""`turia segmenter`: trains segmenters, which find sentence ends, and runs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A segmenter recipe.")],
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over and delete what was trained.")] = False,
 ) -> None:
     """Train the segmenter of one language, and export it.
 
@@ -35,10 +35,12 @@ def apply(
     ] = None,
     window: Annotated[int, typer.Option(min=0, help="Future words that the segmenter sees.")] = 2,
     punctuation: Annotated[
-        str | None, typer.Option(metavar="LANGUAGE", help="Use the punctuation of this language, in place of a model.")
+        str | None, typer.Option(metavar="LANGUAGE", help="Use the punctuation of this language instead of a model.")
     ] = None,
     max_words: Annotated[int, typer.Option(min=1, help="Longest sentence, in words.")] = 60,
-    argmax: Annotated[bool, typer.Option("--argmax", help="Decide at 0.5, not at the model's threshold.")] = False,
+    argmax: Annotated[
+        bool, typer.Option("--argmax", help="End a sentence at probability 0.5, not at the model's threshold.")
+    ] = False,
 ) -> None:
     """Cut a stream into sentences, one a line, as its words arrive."""
     from turia.commands.segmenter_apply import apply as cut

@@ -1,7 +1,7 @@
 """`turia send`: words from a file or a pipe to a running `turia serve`, its translation to a file.
 
-Words are read in a thread of their own, as a read that waits for the speaker cannot be left; the session ends when they
-do, also at a line that cannot be read or at a signal, so that what was said is translated to its end.
+A thread reads the words, because a read that waits for the speaker cannot be interrupted. The session ends when the
+words do, at a line that cannot be read, or at a signal. Whatever was said until then is still translated.
 """
 
 from __future__ import annotations

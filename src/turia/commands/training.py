@@ -48,24 +48,29 @@ def prepare(
 
 def backtranslate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A run folder, or a model's name or folder.")],
-    text: Annotated[Path, typer.Argument(metavar="TEXT", help="`id<TAB>text` a line, a document each; may be packed.")],
+    text: Annotated[
+        Path, typer.Argument(metavar="TEXT", help="One document a line, `id<TAB>text`; may be compressed.")
+    ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the corpus is written.")],
     sample: Annotated[
-        float, typer.Option(metavar="TEMPERATURE", min=0.0, help="Draw words by their probability; 0 takes the best.")
+        float,
+        typer.Option(metavar="TEMPERATURE", min=0.0, help="Sample words at this temperature; 0 takes the best one."),
     ] = 0.0,
-    top: Annotated[int, typer.Option(min=0, help="With --sample: among so many best pieces; 0 among all.")] = 0,
+    top: Annotated[
+        int, typer.Option(min=0, help="With --sample: choose among so many of the best pieces; 0: all.")
+    ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="With --sample: another seed draws other words.")] = 1,
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; what is in DIR is deleted.")] = False,
+    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over and delete what is in DIR.")] = False,
 ) -> None:
     """Make a training corpus by back-translation. The text is translated by a model of the opposite direction.
 
-    Interrupted, the same command goes on where it was.
+    If it is interrupted, the same command continues where it stopped.
     """
     from turia.model.sentences import Draw
     from turia.runtime.translator import find_model
     from turia.system.console import Display
-    from turia.training.backtranslate import BacktranslateProgress, Job
+    from turia.training.backtranslate import BacktranslateJob, BacktranslateProgress
     from turia.training.backtranslate import backtranslate as write_corpus
 
     if top and not sample:
@@ -80,7 +85,7 @@ def backtranslate(
             else:
                 display.update(progress.done / progress.total, progress.line())
 
-        report = write_corpus(Job(place, text, Draw(sample, top), seed), folder, show, processes, fresh)
+        report = write_corpus(BacktranslateJob(place, text, Draw(sample, top), seed), folder, show, processes, fresh)
     for line in report.lines():
         print(line, file=sys.stderr)
     print(report.corpus(folder.absolute()))
@@ -117,33 +122,34 @@ def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model folder to write.")],
     precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the weights.")] = "int8",
     average: Annotated[
-        int | None, typer.Option(min=1, help="Average so many of the newest checkpoints, in place of the best one.")
+        int | None, typer.Option(min=1, help="Average so many of the newest checkpoints, instead of taking the best.")
     ] = None,
     segmenter: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of an exported segmenter of the source language.")
     ] = None,
     history: Annotated[
-        int | None, typer.Option(min=0, help="Words of history that streams use by default, in place of the recipe's.")
+        int | None, typer.Option(min=0, help="Default history of streams, in words; without it, the recipe's.")
     ] = None,
     beam: Annotated[
         int,
-        typer.Option(
-            min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search that streams use by default; 1 is greedy."
-        ),
+        typer.Option(min=1, max=MOST_HYPOTHESES, help="Default number of hypotheses of the search; 1 is greedy."),
     ] = 1,
     attention: Annotated[
         str | None,
         typer.Option(
-            metavar="LAYER[:HEAD]", help="Cross-attention that policies look at, of the decoder; by default the last."
+            metavar="LAYER[:HEAD]",
+            help="Decoder layer, and head, whose cross-attention policies see; by default the last.",
         ),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Policy of streams by default; wait-k:k=4 without."),
+        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Default policy of streams; without it, wait-k:k=4."),
     ] = None,
     dial: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="results.json of a sweep: its best policy's points are the page's dial."),
+        typer.Option(
+            metavar="FILE", help="results.json of a sweep; the points of its best policy become the page's dial."
+        ),
     ] = None,
     hub: Annotated[
         bool,
@@ -153,7 +159,7 @@ def export(
     ] = False,
     marian: Annotated[
         bool,
-        typer.Option("--marian", help="Write a checkpoint of the library transformers, from a run of Marian's shape."),
+        typer.Option("--marian", help="Write a checkpoint for the transformers library; RUN must have Marian's shape."),
     ] = False,
     licence: Annotated[
         str | None,
@@ -222,7 +228,7 @@ def import_marian(
     ] = None,
     gamma: Annotated[float, typer.Option(help="Target words per source word.")] = 1.0,
 ) -> None:
-    """Make a run from a Marian (OPUS-MT) model, to be adapted. `turia models add` installs one as it is."""
+    """Make a run folder from a Marian (OPUS-MT) model, to fine-tune it. `turia models add` installs one as it is."""
     from turia.export.marian import import_marian as read
 
     print(read(folder, run or Path("runs") / folder.resolve().name, source_language, target_language, gamma))

@@ -15,7 +15,7 @@ CORPUS_FILE, REPORT_FILE = "corpus.tsv.xz", "backtranslation.json"
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Untranslated:
     """What has no translation in the corpus, by reason."""
 
     other_language: int = 0
@@ -50,7 +50,7 @@ class BacktranslateReport:
     words: int
     """Of the text, in these pairs."""
     written_words: int
-    dropped: Dropped
+    dropped: Untranslated
 
     def lines(self) -> list[str]:
         """For people, one fact a line."""

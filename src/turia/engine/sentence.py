@@ -25,7 +25,7 @@ from turia.stream.trace import Note, Record, Write
 
 
 @dataclass
-class Counts:
+class StreamCounts:
     """How far a stream has come."""
 
     read: int = 0
@@ -44,7 +44,7 @@ class CurrentSentence:
 
     writer: Writer
     """Has its source and target in pieces."""
-    counts: Counts
+    counts: StreamCounts
     """Of the stream, which go on with each word that is written here."""
     start: int = 0
     """Source words of the sentences before it."""

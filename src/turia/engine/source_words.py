@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     text: str
 
 
-class SourceWord(NamedTuple):
+class EncodedWord(NamedTuple):
     """A source word as the model reads it."""
 
     pieces: tuple[int, ...]
@@ -44,7 +44,7 @@ def shortened(word: str) -> str:
     return _SURROGATES.sub(REPLACEMENT, shown)
 
 
-def source_word(model: Model, word: str) -> SourceWord:
+def source_word(model: Model, word: str) -> EncodedWord:
     """The pieces of a word that the segmenter has released."""
     given = word[:LONGEST_INPUT]
     normal = normalise_word(given) if model.normalises else clean_word(given)
@@ -53,14 +53,14 @@ def source_word(model: Model, word: str) -> SourceWord:
     if len(word) > LONGEST_INPUT or len(pieces) > most:
         # Its end stays, so that it ends as every word does.
         pieces = (*pieces[: most - 1], pieces[-1]) if len(pieces) > most else pieces
-        return SourceWord(pieces, Problem("long-word", "a very long word was cut for the model"))
+        return EncodedWord(pieces, Problem("long-word", "a very long word was cut for the model"))
     if any(map(_is_no_text, word)):
-        return SourceWord(pieces, Problem("not-text", "control characters were left out"))
+        return EncodedWord(pieces, Problem("not-text", "control characters were left out"))
     if REPLACEMENT in word:
-        return SourceWord(pieces, Problem("not-text", "there were bytes that are no text"))
+        return EncodedWord(pieces, Problem("not-text", "there were bytes that are no text"))
     if WORD_END in word or (not normal and any(map(_is_picture, word))):
-        return SourceWord(pieces, Problem("not-text", "a symbol that the model cannot read was left out"))
-    return SourceWord(pieces)
+        return EncodedWord(pieces, Problem("not-text", "a symbol that the model cannot read was left out"))
+    return EncodedWord(pieces)
 
 
 def _is_picture(letter: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from turia.engine.draft import Drafting
 from turia.engine.model import Model
-from turia.engine.sentence import Counts, CurrentSentence
+from turia.engine.sentence import CurrentSentence, StreamCounts
 from turia.engine.settings import Settings, fitting
 from turia.engine.tail import OwedWord
 from turia.engine.window import History, PartialSentence, are_reads
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 STATE_VERSION = 2
 _READABLE_STATES = (1, 2)
 """1 is of release 0.1, whose only policy was wait-k."""
-_COUNTS = tuple(asdict(Counts()))
+_COUNTS = tuple(asdict(StreamCounts()))
 
 
 def stream_state(stream: Stream) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _read(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict[st
     first_release = state["version"] == 1
     pending = state["pending_settings"]
     stream.pending_settings = None if pending is None else fitting(model, Settings.from_json(pending))
-    stream.counts = Counts(**{name: state["counts"][name] for name in _COUNTS})
+    stream.counts = StreamCounts(**{name: state["counts"][name] for name in _COUNTS})
     stream.ended = state["ended"]
     stream.history = History.from_json(state["history"], stream.settings if first_release else None)
     stream.current = _read_sentence(stream, state)

@@ -19,7 +19,7 @@ from typing import Any
 
 from turia.engine.backend import Steps, run_steps
 from turia.engine.model import Model
-from turia.engine.sentence import Counts, CurrentSentence
+from turia.engine.sentence import CurrentSentence, StreamCounts
 from turia.engine.settings import Settings, fitting
 from turia.engine.source_words import shortened, source_word
 from turia.engine.state import restored, stream_state
@@ -44,7 +44,7 @@ class Stream:
         self.pending_settings: Settings | None = None
         """From the next sentence on."""
         self.ended = False
-        self.counts = Counts()
+        self.counts = StreamCounts()
         self.history = History()
         self.current = CurrentSentence(self._new_writer(), self.counts)
         self.lag = LagController()

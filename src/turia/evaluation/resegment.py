@@ -112,7 +112,7 @@ def _cut_costs(words: Sequence[str], owners: Sequence[int]) -> Costs:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _BandRow:
     """Costs in a band of one row, with `EDIT` for each column taken off: so a step to the right costs nothing.
 
     `costs[0]` is that of column `first - 1`; the array ends where the band of the next row does.
@@ -129,7 +129,7 @@ class _Table:
     sentences: list[list[int]]
     hypothesis: list[int]
     cut_costs: Costs
-    rows: list[list[_Row]]
+    rows: list[list[_BandRow]]
 
 
 def _fill(sentences: list[list[int]], hypothesis: list[int], cut_costs: Costs) -> _Table:
@@ -140,7 +140,7 @@ def _fill(sentences: list[list[int]], hypothesis: list[int], cut_costs: Costs) -
     first, last = _band(list(chain.from_iterable(sentences)), hypothesis)
     # Column j is the piece before it, column 0 none.
     column_pieces = np.array([-1, *hypothesis], dtype=np.int64)
-    rows: list[list[_Row]] = []
+    rows: list[list[_BandRow]] = []
     row_number = 0
     for number, sentence in enumerate(sentences):
         low, high = first[row_number], last[row_number]
@@ -165,11 +165,11 @@ def _fill(sentences: list[list[int]], hypothesis: list[int], cut_costs: Costs) -
     return _Table(sentences, hypothesis, cut_costs, rows)
 
 
-def _row(low: int, high: int, next_high: int, costs: Costs) -> _Row:
+def _row(low: int, high: int, next_high: int, costs: Costs) -> _BandRow:
     """A row from its steps from above; steps to the right cost nothing, so they are a running minimum."""
     padded = np.full(next_high - low + 2, FAR, dtype=np.int64)
     np.minimum.accumulate(costs, out=padded[1 : high - low + 2])
-    return _Row(low, padded)
+    return _BandRow(low, padded)
 
 
 def _band(reference: list[int], hypothesis: list[int]) -> tuple[list[int], list[int]]:
@@ -208,7 +208,7 @@ def _trace(table: _Table) -> list[int]:
     return ends[::-1]
 
 
-def _leave(here: _Row, above: _Row, piece: int, column: int, hypothesis: list[int]) -> int:
+def _leave(here: _BandRow, above: _BandRow, piece: int, column: int, hypothesis: list[int]) -> int:
     """The column in the row above, coming from `column` of row `here`: down before right before diagonal."""
     while True:
         at, at_above = column - here.first + 1, column - above.first + 1

@@ -15,7 +15,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from turia.engine.backend import Backend, Requests, Steps, T, run_requests
+from turia.engine.backend import Backend, Requests, Steps, T, run_steps
 from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.policy.base import Policy
@@ -28,7 +28,7 @@ clock = time.process_time
 
 
 @dataclass
-class Meter:
+class CallMeter:
     """Counts what streams ask of the model."""
 
     calls: int = 0
@@ -82,23 +82,12 @@ class Cost:
 
 def time_alone(stream: Stream, backend: Backend, words: Sequence[str]) -> Cost:
     """Translates `words` in one stream, and closes its last sentence."""
-    meter = Meter()
+    meter = CallMeter()
     began = clock()
     for word in words:
-        _run(meter.count(stream.push_steps(word)), backend)
-    _run(meter.count(stream.pause_steps()), backend)
+        run_steps(meter.count(stream.push_steps(word)), backend)
+    run_steps(meter.count(stream.pause_steps()), backend)
     return Cost(len(words), meter.calls, meter.requests, meter.rows, clock() - began)
-
-
-def _run(steps: Steps[T], backend: Backend) -> T:
-    result: Any = None
-    while True:
-        try:
-            asked = steps.send(result)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        result = run_requests(asked, backend)
 
 
 # --- turia bench --policy ---------------------------------------------------------------------------------------------

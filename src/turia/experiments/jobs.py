@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from turia.engine.backend import Backend, Steps
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
-from turia.experiments.cost import Meter
+from turia.experiments.cost import CallMeter
 from turia.stream.trace import Record, Trace
 
 _REPORT_WORDS = 100
@@ -22,7 +22,7 @@ class Job:
 
     begin: Callable[[], Stream]
     words: Sequence[str]
-    meter: Meter = field(default_factory=Meter)
+    meter: CallMeter = field(default_factory=CallMeter)
     """Counts its calls of the model."""
 
 

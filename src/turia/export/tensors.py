@@ -81,7 +81,7 @@ def random_weights(shape: Shape, seed: int = 1) -> dict[str, Floats]:
     return {name: weight(name, size) for name, size in weight_shapes(shape).items()}
 
 
-class Part(NamedTuple):
+class MatrixPart(NamedTuple):
     """A matrix of a checkpoint within a matrix of the graphs."""
 
     linear: str
@@ -89,19 +89,19 @@ class Part(NamedTuple):
     """What its matrix and its bias are multiplied by."""
 
 
-def graph_linears(shape: Shape) -> dict[str, list[Part]]:
+def graph_linears(shape: Shape) -> dict[str, list[MatrixPart]]:
     """The matrices that graphs multiply with: each a stack of a checkpoint's, one above the other."""
     temper = shape.head_size**-0.5
     decoder = decoder_layers(shape)
-    found = {"memory": [Part(f"{layer}.cross_attention.key_value") for layer in decoder]}
+    found = {"memory": [MatrixPart(f"{layer}.cross_attention.key_value") for layer in decoder]}
     for layer in [*encoder_layers(shape), *decoder]:
         attention = f"{layer}.attention"
-        found[attention] = [Part(f"{attention}.query", temper), Part(f"{attention}.key_value")]
+        found[attention] = [MatrixPart(f"{attention}.query", temper), MatrixPart(f"{attention}.key_value")]
         for name in (f"{attention}.output", f"{layer}.feed_forward.expand", f"{layer}.feed_forward.contract"):
-            found[name] = [Part(name)]
+            found[name] = [MatrixPart(name)]
     for layer in decoder:
-        found[f"{layer}.cross_attention"] = [Part(f"{layer}.cross_attention.query", temper)]
-        found[f"{layer}.cross_attention.output"] = [Part(f"{layer}.cross_attention.output")]
+        found[f"{layer}.cross_attention"] = [MatrixPart(f"{layer}.cross_attention.query", temper)]
+        found[f"{layer}.cross_attention.output"] = [MatrixPart(f"{layer}.cross_attention.output")]
     return found
 
 

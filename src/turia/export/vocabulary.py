@@ -35,7 +35,7 @@ _TARGET = re.compile(r">>(\w+)<<")
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class CheckpointVocabulary:
     """The pieces of a checkpoint."""
 
     checkpoint: Checkpoint
@@ -75,7 +75,7 @@ class Languages:
     """Our id of the piece that the target begins with."""
 
 
-def read_vocabulary(checkpoint: Checkpoint) -> Vocabulary:
+def read_vocabulary(checkpoint: Checkpoint) -> CheckpointVocabulary:
     """The pieces of a checkpoint, read from the files that its family has."""
     folder, size = checkpoint.folder, checkpoint.config["vocab_size"]
     if checkpoint.model_type == "marian":
@@ -94,7 +94,7 @@ def read_vocabulary(checkpoint: Checkpoint) -> Vocabulary:
     return _vocabulary(checkpoint, ids, languages, shared, size)
 
 
-def find_languages(vocabulary: Vocabulary, source: str | None, target: str | None) -> Languages:
+def find_languages(vocabulary: CheckpointVocabulary, source: str | None, target: str | None) -> Languages:
     """The languages that were asked for; in models of one direction, what the tokenizer or the folder's name says."""
     folder, name = vocabulary.checkpoint.folder, vocabulary.checkpoint.name
     if vocabulary.checkpoint.model_type != "marian":
@@ -118,7 +118,7 @@ def find_languages(vocabulary: Vocabulary, source: str | None, target: str | Non
     return Languages(_standard(source), _standard(code), FIRST + vocabulary.languages[code])
 
 
-def _marian(checkpoint: Checkpoint, folder: Path, size: int) -> Vocabulary:
+def _marian(checkpoint: Checkpoint, folder: Path, size: int) -> CheckpointVocabulary:
     ids = _ids(folder / VOCABULARY)
     if sorted(ids.values()) != list(range(size)):
         raise ModelError(f"{folder / VOCABULARY}: expected the ids 0 to {size - 1}, each once")
@@ -128,7 +128,7 @@ def _marian(checkpoint: Checkpoint, folder: Path, size: int) -> Vocabulary:
 
 def _vocabulary(
     checkpoint: Checkpoint, ids: dict[str, int], languages: dict[str, int], files: tuple[Path, ...], size: int
-) -> Vocabulary:
+) -> CheckpointVocabulary:
     if UNK not in ids:
         raise ModelError(f"{checkpoint.folder / VOCABULARY}: no {UNK}")
     if max([*ids.values(), *languages.values()]) >= size:
@@ -136,7 +136,7 @@ def _vocabulary(
     pieces: list[str | None] = [None] * size
     for piece, number in ids.items():
         pieces[number] = piece
-    return Vocabulary(checkpoint, tuple(pieces), languages, ids[UNK], files)
+    return CheckpointVocabulary(checkpoint, tuple(pieces), languages, ids[UNK], files)
 
 
 def _ids(path: Path) -> dict[str, int]:
@@ -189,7 +189,7 @@ def _read_spm(path: Path) -> Any:
     return model
 
 
-def _renumbered(path: Path, vocabulary: Vocabulary) -> Subwords:
+def _renumbered(path: Path, vocabulary: CheckpointVocabulary) -> Subwords:
     """A SentencePiece model with the vocabulary's pieces under our ids; those that it has not are there, and unused."""
     model = _read_spm(path)
     own = {piece.piece: piece for piece in model.pieces}

@@ -24,7 +24,7 @@ KIND = "recording"
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimedEvent:
     """A record or an event, and the second at which it is shown."""
 
     seconds: float
@@ -38,7 +38,7 @@ def recording_lines(events: Iterable[Mapping[str, object]]) -> Iterator[str]:
         yield write_json(event)
 
 
-def moments(lines: Iterable[str], path: str | None = None) -> list[Moment]:
+def moments(lines: Iterable[str], path: str | None = None) -> list[TimedEvent]:
     """What a trace or a recording has to show, in order."""
     held = [line for line in lines if line.strip()]
     if not held:
@@ -48,7 +48,7 @@ def moments(lines: Iterable[str], path: str | None = None) -> list[Moment]:
     return _from_first_word(_of_trace(parse_trace(held, path), path))
 
 
-def _of_trace(trace: Trace, path: str | None) -> Iterator[Moment]:
+def _of_trace(trace: Trace, path: str | None) -> Iterator[TimedEvent]:
     by_speech = trace.delays_in_seconds() is not None
     seconds = 0.0
     for record in trace.records:
@@ -57,10 +57,10 @@ def _of_trace(trace: Trace, path: str | None) -> Iterator[Moment]:
             if at is None:
                 raise FormatError(f"word {record.index} has no time, so it cannot be replayed", path)
             seconds = max(seconds, at)
-        yield Moment(seconds, RECORDS.to_json(record))
+        yield TimedEvent(seconds, RECORDS.to_json(record))
 
 
-def _of_recording(lines: list[str], path: str | None) -> Iterator[Moment]:
+def _of_recording(lines: list[str], path: str | None) -> Iterator[TimedEvent]:
     version = _object(lines[0], path, 1).get("version")
     if version != VERSION:
         raise FormatError(f"a recording of version {version!r}; this release reads {VERSION}", path, 1)
@@ -75,13 +75,13 @@ def _of_recording(lines: list[str], path: str | None) -> Iterator[Moment]:
         if event.get("type") == "sentence" and not {"source_words", "target_words"} <= event.keys():
             raise FormatError("a sentence without its numbers of words", path, number)
         seconds = max(seconds, ms / 1000)
-        yield Moment(seconds, event)
+        yield TimedEvent(seconds, event)
 
 
-def _from_first_word(found: Iterable[Moment]) -> list[Moment]:
+def _from_first_word(found: Iterable[TimedEvent]) -> list[TimedEvent]:
     held = list(found)
     first = next((moment.seconds for moment in held if "word" in moment.event), 0.0)
-    return [Moment(max(0.0, round(moment.seconds - first, 3)), moment.event) for moment in held]
+    return [TimedEvent(max(0.0, round(moment.seconds - first, 3)), moment.event) for moment in held]
 
 
 def _object(line: str, path: str | None, number: int) -> JsonObject:

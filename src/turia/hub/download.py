@@ -140,7 +140,7 @@ def _check_room(model: str, size: int) -> None:
 def _progress(tell: Callable[[int], None]) -> type[Any]:
     """A progress bar that draws nothing and tells how many bytes there are."""
 
-    class Progress(tqdm):  # type: ignore[misc]  # it has no types
+    class _Bar(tqdm):  # type: ignore[misc]  # it has no types
         def __init__(self, *arguments: Any, **options: Any) -> None:
             options.pop("name", None)
             super().__init__(*arguments, **{**options, "disable": True})
@@ -150,7 +150,7 @@ def _progress(tell: Callable[[int], None]) -> type[Any]:
             self._bytes += int(n or 0)
             tell(self._bytes)
 
-    return Progress
+    return _Bar
 
 
 def _explained(error: Exception, model: str, revision: str | None) -> Exception:

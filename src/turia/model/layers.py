@@ -75,7 +75,7 @@ def linear(size: Size) -> nn.Linear:
     return nn.Linear(size.inputs, size.outputs)
 
 
-class Attention(nn.Module):
+class MultiHeadAttention(nn.Module):
     """Multi-head attention over given keys and values."""
 
     def __init__(self, shape: Shape, dropout: float) -> None:
@@ -146,7 +146,7 @@ def extend(past: KeysValues | None, new: KeysValues) -> KeysValues:
 class EncoderLayer(nn.Module):
     def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.attention = Attention(shape, dropout)
+        self.attention = MultiHeadAttention(shape, dropout)
         self.feed_forward = FeedForward(shape, dropout)
         self.around_attention = Residual(shape, dropout)
         self.around_feed_forward = Residual(shape, dropout)
@@ -165,8 +165,8 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     def __init__(self, shape: Shape, dropout: float) -> None:
         super().__init__()
-        self.attention = Attention(shape, dropout)
-        self.cross_attention = Attention(shape, dropout)
+        self.attention = MultiHeadAttention(shape, dropout)
+        self.cross_attention = MultiHeadAttention(shape, dropout)
         self.feed_forward = FeedForward(shape, dropout)
         self.around_attention = Residual(shape, dropout)
         self.around_cross_attention = Residual(shape, dropout)

@@ -25,7 +25,7 @@ USUAL_PACE = 2.5
 _PACES = (0.2, 8.0)
 """Slowest and quickest that somebody speaks; words of a file come quicker."""
 MINUTES = 2
-WINDOW_SECONDS = 60.0 * MINUTES
+RECENT_SECONDS = 60.0 * MINUTES
 TOLERANCE = 0.25
 """Words off the target that are no reason to move."""
 LEAST_WORDS, NEWEST_WORDS = 10, 60
@@ -121,7 +121,7 @@ class LagController:
             return
         self.recent.append(Finished(source_words, sentence_lag(delays, source_words), self.pace()))
         self.settled += 1
-        while len(self.recent) > 1 and sum(one.words / one.pace for one in self.recent[1:]) >= WINDOW_SECONDS:
+        while len(self.recent) > 1 and sum(one.words / one.pace for one in self.recent[1:]) >= RECENT_SECONDS:
             del self.recent[0]
         self.settled = min(self.settled, len(self.recent))
 

@@ -31,7 +31,7 @@ _OPENING = "\"'„“”‚‘’»«›‹([{¿¡–—-*"
 
 
 @dataclass(frozen=True)
-class Rules:
+class LanguageRules:
     """What one language knows; words are lower case and without their full stop."""
 
     never: frozenset[str]
@@ -50,7 +50,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ENGLISH = Rules(
+_ENGLISH = LanguageRules(
     never=_words(
         "mr mrs ms messrs dr prof gen col sen rep gov rev hon lt sgt capt cmdr st mt vs e.g eg i.e ie cf approx"
         " fig figs vol vols pp"
@@ -65,7 +65,7 @@ _ENGLISH = Rules(
     ),
     ordinals=False,
 )
-_GERMAN = Rules(
+_GERMAN = LanguageRules(
     never=_words(
         "bzw ca evtl ggf inkl exkl vgl z.b zb d.h dh u.a i.d.r z.t sog bspw st dr prof hr fr dipl ing med jur phil"
         " mag hl geb gest verh allg insb einschl zzgl lt z d h b bes dgl nr nrn abs ziff"
@@ -88,12 +88,12 @@ _INITIALS = re.compile(r"[^\W\d_](\.[^\W\d_])*")
 _ORDINAL = re.compile(r"\d{1,3}|[IVX]+")
 
 
-def rules(language: str) -> Rules:
+def rules(language: str) -> LanguageRules:
     """The rules of `language`; a language without its own has those that need no word lists."""
-    return _RULES.get(language, Rules(frozenset(), frozenset(), frozenset(), frozenset(), ordinals=False))
+    return _RULES.get(language, LanguageRules(frozenset(), frozenset(), frozenset(), frozenset(), ordinals=False))
 
 
-def ends_sentence(word: str, following: str | None, known: Rules, cased: bool = True) -> bool:
+def ends_sentence(word: str, following: str | None, known: LanguageRules, cased: bool = True) -> bool:
     """Whether a sentence ends at `word`; `following` is the next word, None where it is not known."""
     # Not a regular expression: those that say the same take quadratic time on a word of 100,000 full stops.
     core = word.rstrip(_CLOSING)
@@ -128,14 +128,14 @@ def sentences(words: Iterable[str], language: str) -> list[list[str]]:
     return [sentence for sentence in cut if sentence]
 
 
-def _is_doubtful(body: str, mark: str, known: Rules) -> bool:
+def _is_doubtful(body: str, mark: str, known: LanguageRules) -> bool:
     if mark != ".":
         return True
     is_ordinal = known.ordinals and _ORDINAL.fullmatch(body) is not None
     return is_ordinal or body.lower() in known.doubtful or _INITIALS.fullmatch(body) is not None
 
 
-def _opens(start: str, known: Rules) -> bool:
+def _opens(start: str, known: LanguageRules) -> bool:
     """Whether the next word, without its opening quotes, can only begin a sentence."""
     word = start.rstrip(_MARKS + _CLOSING + ",;:")
     return word[:1].isupper() and word.lower() in known.openers

@@ -37,7 +37,7 @@ from turia.corpus.backtranslated import (
     CORPUS_FILE,
     REPORT_FILE,
     BacktranslateReport,
-    Dropped,
+    Untranslated,
     read_backtranslation,
 )
 from turia.corpus.monolingual import Text, read_texts
@@ -58,7 +58,7 @@ _WORDS_PER_PART = 20_000
 
 
 @dataclass(frozen=True)
-class Job:
+class BacktranslateJob:
     """What is translated, by which model, and how. Another job makes another corpus."""
 
     model: Path
@@ -95,7 +95,7 @@ Tell = Callable[[BacktranslateProgress], None]
 
 
 def backtranslate(
-    job: Job, folder: Path, tell: Tell | None = None, processes: int | None = None, fresh: bool = False
+    job: BacktranslateJob, folder: Path, tell: Tell | None = None, processes: int | None = None, fresh: bool = False
 ) -> BacktranslateReport:
     """Fills `folder`, or finds it filled; `fresh` forgets what is there.
 
@@ -112,7 +112,7 @@ def backtranslate(
 class _Backtranslation:
     """One run of `backtranslate`."""
 
-    def __init__(self, job: Job, folder: Path, tell: Tell, peers: Ranks) -> None:
+    def __init__(self, job: BacktranslateJob, folder: Path, tell: Tell, peers: Ranks) -> None:
         self.job, self.folder, self.tell, self.peers = job, folder, tell, peers
         self.digest = job.digest()
         self.parts = folder / f"parts-{self.digest[:16]}"
@@ -156,7 +156,7 @@ class _Backtranslation:
         """The parts of this rank that are missing."""
         self.parts.mkdir(exist_ok=True)
         tasks = [
-            _Task(self.job, number, groups[number], self._path(number))
+            _BacktranslateTask(self.job, number, groups[number], self._path(number))
             for number in range(self.peers.rank, len(groups), self.peers.world)
             if not self._path(number).exists()
         ]
@@ -177,7 +177,7 @@ class _Backtranslation:
         counts: Counter[str] = Counter()
         for path in paths:
             counts.update(_read_head(path))
-        dropped = Dropped(**{item.name: counts[item.name] for item in fields(Dropped)})
+        dropped = Untranslated(**{item.name: counts[item.name] for item in fields(Untranslated)})
         read, written = _translator(self.job.model).languages
         report = BacktranslateReport(
             digest=self.digest,
@@ -212,14 +212,14 @@ def _weights_digest(model: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-class _Task(NamedTuple):
-    job: Job
+class _BacktranslateTask(NamedTuple):
+    job: BacktranslateJob
     number: int
     texts: list[Text]
     path: Path
 
 
-def _translate_part(task: _Task) -> int:
+def _translate_part(task: _BacktranslateTask) -> int:
     """Work of one process: the file of a part. Returns the words of the text that have a translation now."""
     translator = _translator(task.job.model)
     counts: Counter[str] = Counter()

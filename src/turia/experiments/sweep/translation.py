@@ -29,7 +29,7 @@ Show = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
-class _Task:
+class _SweepTask:
     """Runs of one model that a process translates together."""
 
     runs: tuple[Run, ...]
@@ -40,7 +40,7 @@ class _Task:
     """A queue of `int`, to which progress goes."""
 
 
-def _translate_task(task: _Task) -> tuple[Run, ...]:
+def _translate_task(task: _SweepTask) -> tuple[Run, ...]:
     translator = Translator.load(task.runs[0].model.folder)
     jobs = [_job(translator, run.configuration, read_lines(source)) for run in task.runs for source in run.test.sources]
     traces = translate_all(jobs, translator.model.backend, task.together, task.words_read.put)
@@ -109,7 +109,7 @@ def translate(runs: Sequence[Run], recipe: SweepRecipe, processes: int, show: Sh
         return
     with _progress(total, processes, show) as words_read:
         groups = _groups(waiting, recipe.batch, processes)
-        tasks = [_Task(group, recipe.batch, recipe.timed_words, words_read) for group in groups]
+        tasks = [_SweepTask(group, recipe.batch, recipe.timed_words, words_read) for group in groups]
         for done in in_processes(_translate_task, tasks, min(processes, len(tasks))):
             assert all(run.is_done() for run in done)
 

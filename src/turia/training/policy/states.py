@@ -58,7 +58,7 @@ class Sample(NamedTuple):
         return int(self.window.word_ends[word - 1]) - 1 - (word == self.words)
 
 
-class Limits(NamedTuple):
+class PassLimits(NamedTuple):
     """What a pass shows."""
 
     reach: Ints
@@ -142,7 +142,7 @@ def target_states(model: Model, samples: Sequence[Sample], ends: Sequence[Sequen
     return Labelled(np.array(states, dtype=np.float32), np.array(labels, dtype=bool))
 
 
-def _chunk_limits(model: Model, sample: Sample, chunks: Sequence[ChunkEnd], delay: int) -> Limits:
+def _chunk_limits(model: Model, sample: Sample, chunks: Sequence[ChunkEnd], delay: int) -> PassLimits:
     """A word's rows see its chunk and `delay` words more. So does the row after a chunk: more is read only when it has
     said that the chunk is over."""
     target_ends, source_ends = np.array([end.target for end in chunks]), np.array([end.source for end in chunks])
@@ -152,7 +152,7 @@ def _chunk_limits(model: Model, sample: Sample, chunks: Sequence[ChunkEnd], dela
     needed[later] = needed[later - 1]
     needed[sample.rows.word == WHOLE] = WHOLE
     limit = words_limit(sample.window, sample.rows.sentence, needed)
-    return Limits(_reach(model, sample, int(min(needed[0], sample.words))), limit)
+    return PassLimits(_reach(model, sample, int(min(needed[0], sample.words))), limit)
 
 
 def lagged_states(
@@ -193,9 +193,9 @@ def _under_lag(
     )
 
 
-def _lag_limits(model: Model, sample: Sample, lag: int) -> Limits:
+def _lag_limits(model: Model, sample: Sample, lag: int) -> PassLimits:
     reach = _reach(model, sample, min(lag, sample.words))
-    return Limits(reach, cross_limit(sample.window, sample.rows, lag, model.gamma, model.anchor))
+    return PassLimits(reach, cross_limit(sample.window, sample.rows, lag, model.gamma, model.anchor))
 
 
 def _reach(model: Model, sample: Sample, first_block: int) -> Ints:
@@ -203,7 +203,7 @@ def _reach(model: Model, sample: Sample, first_block: int) -> Ints:
 
 
 def run_passes(
-    model: Model, samples: Sequence[Sample], limits: Sequence[Limits]
+    model: Model, samples: Sequence[Sample], limits: Sequence[PassLimits]
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
     """For each sample the encoder states [S, D], the decoder states [R, D] and the losses [R] of its labels."""
     for group in _groups(list(zip(samples, limits, strict=True))):
