@@ -5,8 +5,9 @@
 
 Each target gets nearly valid inputs, with letters left out, doubled and put in, and anything at all. It may refuse an
 input with an error of `turia.errors`, in one line, or take it; whatever else it raises is a finding, and so is a second
-for a single input. What a writer writes is read again by parsers that are not ours. The model loader has a script of
-its own: benchmarks/mutated_folders.py.
+for a single input. What a writer writes is read again by parsers that are not ours. The target `model` reads the JSON
+and the lists of a model folder; whole folders are spoilt by benchmarks/mutated_folders.py. benchmarks/fuzz_guided.py
+has the same targets, and inputs that are chosen by the code which they reach.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import srt
@@ -30,7 +33,10 @@ from turia.formats.asr_feeds import InputFormat, spoken_words
 from turia.formats.output import caption_output
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import parse_client, parse_server
+from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
+from turia.runtime.home import PACKAGED
 from turia.schema import read_json
+from turia.segmenter.classifier import SegmenterSettings
 from turia.stream.trace import parse_trace
 
 SLOW = 1.0
@@ -138,6 +144,44 @@ def write_subtitles(said: list[tuple[str, float, bool]]) -> None:
         assert starts == sorted(starts)
 
 
+MODEL_FILES = {
+    name: (PACKAGED / "de-en" / name).read_text(encoding="utf-8")
+    for name in ("config.json", "segmenter.json", SUMS_FILE)
+}
+
+
+def with_other_values(name: str, changes: dict[str, Any]) -> tuple[str, str]:
+    text = MODEL_FILES[name]
+    return name, dumped(json.loads(text) | changes) if name.endswith(".json") else text
+
+
+def spoilt_file(file: tuple[str, str], some: Edits) -> tuple[str, str]:
+    return file[0], spoilt(file[1], some)
+
+
+keys = sorted({key for name in ("config.json", "segmenter.json") for key in json.loads(MODEL_FILES[name])})
+model_files = st.builds(
+    spoilt_file,
+    st.builds(
+        with_other_values, st.sampled_from(sorted(MODEL_FILES)), st.dictionaries(st.sampled_from(keys), anything)
+    ),
+    st.just([]) | edits,
+)
+
+
+def read_model(file: tuple[str, str]) -> None:
+    name, text = file
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+        if name == SUMS_FILE:
+            _refusable(lambda: check_sums(folder, read_sums(folder)))
+        elif name == CONFIG_FILE:
+            _refusable(lambda: _read_config(folder / name))
+        else:
+            _refusable(lambda: SegmenterSettings.load(folder))
+
+
 def read_events(text: str) -> None:
     _refusable(lambda: EVENTS.from_json(read_json(text)))
 
@@ -147,6 +191,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], None]]] = {
     "trace": (traces, read_trace),
     "feeds": (near_feed(), read_feeds),
     "subtitles": (captions, write_subtitles),
+    "model": (model_files, read_model),
     "events": (st.builds(spoilt, records.map(lambda some: dumped(some[0] if some else {})), edits), read_events),
 }
 _outcomes: Counter[str] = Counter()

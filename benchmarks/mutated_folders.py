@@ -26,7 +26,8 @@ from turia.runtime.folder import write_sums
 from turia.runtime.home import PACKAGED
 from turia.runtime.translator import Translator
 
-SECONDS, MEMORY = 20, 4 * 2**30
+SECONDS, WAITING, MEMORY = 20, 900, 4 * 2**30
+"""Seconds of the processor, seconds of the clock, bytes."""
 WORDS = ["meine", "damen", "und", "herren", "wir", "beginnen"]
 JSON_FILES = ("config.json", "segmenter.json")
 Mutation = Callable[[Path, random.Random], str]
@@ -212,7 +213,9 @@ def attempt(place: Path) -> str:
 def _child(place: Path, out: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.alarm(SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    # For what waits and does nothing, such as the reader of a pipe. A busy machine takes its time too.
+    signal.alarm(WAITING)
     outside: list[str] = []
     watched = str(place.parent / "secret"), "/etc/passwd"
 

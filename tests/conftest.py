@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = [
-    "tests.fixtures.both",
-    "tests.fixtures.server",
-    "tests.fixtures.tiny_model",
-    "tests.fixtures.tiny_segmenter",
-]
+pytest_plugins = ["tests.fixtures.server"]
+if find_spec("torch") is not None:
+    # .ci/lowest tests a plain install, which has none.
+    pytest_plugins += ["tests.fixtures.both", "tests.fixtures.tiny_model", "tests.fixtures.tiny_segmenter"]
 
 # No test depends on timing: a slow machine is not a failure.
 settings.register_profile("turia", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turia.runtime.translator import Translator
     from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["End", "Note", "Record", "SentenceEnd", "Settings", "Stream", "Translator", "Write", "__version__"]
 
 _HOMES = {

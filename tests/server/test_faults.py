@@ -19,6 +19,9 @@ from benchmarks.server_faults import run
         ("stuck-reader", 2400),
         ("fuzz", 500),
         ("idle", 100),
+        ("odd", 200),
+        ("finished", 600),
+        ("day", 450),
     ],
 )
 def test_faults(scenario: str, size: int) -> None:

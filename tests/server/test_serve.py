@@ -48,6 +48,8 @@ def test_a_weak_key_is_told_by_its_line(tmp_path: Path) -> None:
         (["--replicas", "2"], "--replicas needs --ray"),
         (["--store", "redis://127.0.0.1:1/0", "--data", "sessions"], "--data is not used with --store"),
         (["--retention", "soon"], "--retention soon: expected a time from 1m on"),
+        (["--quota", "much"], "--quota much: expected a size from 1MB on"),
+        (["--store", "redis://127.0.0.1:1/0", "--quota", "1GB"], "--quota is for sessions in a file"),
         (["--operator-key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--origin", "a.org"], "origin a.org: expected what browsers send"),
         (["--origin", "https://a.org/captions"], "origin https://a.org/captions: expected what browsers send"),
@@ -58,6 +60,22 @@ def test_what_cannot_work_is_refused_before_models_are_loaded(
 ) -> None:
     assert main(["serve", "--model", "no-such-model", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_password_on_the_command_line_is_warned_of(
+    by_option: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other users see command lines, and do not see variables."""
+    store = "redis://:hidden@127.0.0.1:1/0"
+    given = ["--store", store] if by_option else []
+    if not by_option:
+        monkeypatch.setenv("TURIA_STORE", store)
+    monkeypatch.setattr("sys.argv", ["turia", "serve", *given])
+    assert main(["serve", "--data", "sessions", *given]) == 2
+    said = capsys.readouterr().err
+    assert ("can see the password of --store" in said) == by_option
+    assert "hidden" not in said
 
 
 @pytest.mark.parametrize(

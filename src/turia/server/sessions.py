@@ -30,6 +30,7 @@ from turia.server.captions import (
     check_change,
 )
 from turia.server.chores import warm, when_idle
+from turia.server.clocks import Clocks
 from turia.server.cluster import Cluster, Member, totals
 from turia.server.fanout import Fanout, follower_id, is_follower, targets_of
 from turia.server.limits import Limits, Strangers
@@ -69,6 +70,7 @@ class Hub:
         self.fanout = Fanout(self)
         self._sessions: dict[str, ActiveSession] = {}
         self._past_quota: set[str] = set()
+        self._clocks = Clocks(time.time(), time.monotonic())
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(store, self._report_from_worker)
         self._drained = asyncio.Event()
@@ -118,6 +120,9 @@ class Hub:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def _forget_old(self) -> None:
+        if self._clocks.jumped(time.time(), time.monotonic()):
+            log.warning("the clock has jumped; old sessions stay for now")
+            return
         try:
             count = await asyncio.to_thread(self.store.forget, time.time() - self.limits.keep)
         except StoreError:

@@ -1,0 +1,46 @@
+"""A clock that jumps deletes no sessions, and one that runs does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.server.fakes import fake_translators
+from turia.server.captions import StreamChoice
+from turia.server.clocks import Clocks
+from turia.server.limits import Limits
+from turia.server.metrics import Metrics
+from turia.server.sessions import Hub
+from turia.server.stores.sqlite import SqliteStore
+
+WEEK = 7 * 86_400.0
+
+
+def test_a_jump_is_noticed_once_in_either_direction() -> None:
+    clocks = Clocks(1000.0, 0.0)
+    assert not clocks.jumped(1000.0 + 2 * WEEK, 2 * WEEK), "two weeks have passed"
+    assert not clocks.jumped(1060.0 + 2 * WEEK, 2 * WEEK), "the clock was set right"
+    assert clocks.jumped(1060.0 + 4 * WEEK, 2 * WEEK)
+    assert not clocks.jumped(1060.0 + 4 * WEEK, 2 * WEEK)
+    assert clocks.jumped(0.0, 2 * WEEK + 10)
+
+
+def test_a_clock_that_jumps_deletes_no_session_until_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def jump() -> None:
+        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        await hub.start()
+        session_id, _ = await hub.create("a", StreamChoice("de-en", 2, punctuation=True))
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + 2 * WEEK)
+        await hub._forget_old()
+        assert hub.store.load(session_id) is not None
+        await hub._forget_old()
+        assert hub.store.load(session_id) is None
+        await hub.stop()
+
+    asyncio.run(jump())
