@@ -374,10 +374,10 @@ class Captions:
             self.stream.ghosts.clear()
         if item.text is not None:
             events += yield from self._apply_one(Word(item.seq, item.text, item.at), clock)
-        if segmenter.owes_end:
-            events += self._events((yield from self.stream.pause_steps()), clock)
         if item.ends:
             events += self._events((yield from self.stream.flush_steps()), clock)
+        elif segmenter.owes_end:
+            events += self._events((yield from self.stream.pause_steps()), clock)
         return events
 
     def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:

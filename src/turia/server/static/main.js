@@ -4,6 +4,7 @@ import { Captions, languageName } from "./captions.js";
 import { hold, isHeldElsewhere } from "./claim.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
+import { Rooms } from "./rooms.js";
 import { Microphone, Player, canListen, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
@@ -20,6 +21,7 @@ const segmenting = new Set();
 // The language of each model's source.
 const languages = new Map();
 const dial = new Dial((timing) => send({ type: "settings", ...timing }));
+const rooms = new Rooms(withKey, ask, (text) => showStatus("error", text));
 let connection = null;
 let over = false;
 // The end was sent, or waits to be: nothing may follow it.
@@ -41,10 +43,7 @@ let quiet;
 function attach(session, secret, kept) {
   find("welcome").hidden = true;
   linkTranscripts(session);
-  find("watch-link").href = `/watch/${encodeURIComponent(session)}`;
-  find("overlay-link").href = `/overlay/${encodeURIComponent(session)}`;
-  for (const copy of copying()) copy.disabled = false;
-  find("share-hint").hidden = true;
+  rooms.attached(session, Boolean(kept));
   ending = kept?.waiting.some((item) => item.message.type === "end") ?? false;
   find("finish").disabled = ending;
   find("sources").inert = ending;
@@ -113,11 +112,16 @@ async function begin(punctuated) {
   const model = find("model").value;
   const punctuation = punctuated || !segmenting.has(model);
   // Who types may think for a while, and a microphone says itself when somebody has stopped.
-  const chosen = { model: model || null, ...dial.timing(), punctuation, pause: 0 };
+  const chosen = { model: model || null, ...dial.timing(), punctuation, pause: 0, ...rooms.chosen() };
+  return rooms.taking((take_room) => withKey((key) => beginSession({ ...chosen, take_room }, key)));
+}
+
+// Calls work(key) until the server knows the key.
+async function withKey(work) {
   let key = load(KEY);
   for (;;) {
     try {
-      return await beginSession(chosen, key);
+      return await work(key);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 401) throw error;
       key = await askForKey(key === null ? "This server asks for a key" : "The server does not know this key");
@@ -417,6 +421,7 @@ async function setUp() {
     if (model.segmenter) segmenting.add(model.name);
     languages.set(model.name, model.source);
   }
+  rooms.know(info, load(KEY));
   dial.know(info);
   dial.begin();
   showExample();

@@ -28,10 +28,9 @@ function trim() {
   while (lines.childElementCount > mostWords) {
     const top = lines.firstElementChild.offsetTop;
     if (lines.lastElementChild.offsetTop === top) break;
-    while (lines.firstElementChild.offsetTop === top) {
-      lines.firstElementChild.nextSibling.remove();
-      lines.firstElementChild.remove();
-    }
+    // Looked for before anything goes: then the next line would be the first.
+    const second = [...lines.children].find((span) => span.offsetTop !== top);
+    while (lines.firstChild !== second) lines.firstChild.remove();
   }
   box.scrollBy({ top: lines.offsetHeight - before, behavior: "instant" });
 }

@@ -48,7 +48,7 @@ async function showAddress() {
   if (!answer?.ok) return;
   const info = await answer.json();
   fill("[data-address]", info.url.replace(/^https?:\/\//, ""));
-  document.querySelector(".local").hidden = info.reaches_others;
+  for (const warning of document.querySelectorAll(".local")) warning.hidden = info.reaches_others;
   const code = `/room/${encodeURIComponent(name)}/qr`;
   for (const picture of document.querySelectorAll("[data-qr]")) picture.src = `${code}.svg`;
   find("qr-svg").href = `${code}.svg`;
