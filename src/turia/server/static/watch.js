@@ -14,7 +14,7 @@ let away = 0;
 function presence(isThere) {
   clearTimeout(away);
   if (isThere) showStatus("live", "Live");
-  else away = setTimeout(showStatus, RELOAD_MS, "idle", "The speaker is away");
+  else away = setTimeout(showStatus, RELOAD_MS, "idle", "Speaker away");
 }
 
 linkTranscripts(session);
