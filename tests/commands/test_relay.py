@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from tests.commands.caption_services import SECRET, CaptionService
 from tests.formats.cues import parse
 from tests.server.servers import FakeServer
 from turia.cli import main
-from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, session_of
+from turia.commands import relay as relay_module
+from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, Place, place_of
 from turia.errors import InputError
 from turia.formats.subtitles import Cue
 from turia.protocol.client import Speaker
@@ -21,7 +23,7 @@ from turia.protocol.client import Speaker
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
-    with FakeServer(tmp_path_factory.mktemp("server")) as running:
+    with FakeServer(tmp_path_factory.mktemp("server"), rooms=["hall"]) as running:
         yield running
 
 
@@ -161,6 +163,51 @@ def test_what_is_wrong_is_told_in_a_line(
     assert "nowhere to relay to: give --youtube FILE, --zoom FILE or --hls FOLDER" in capsys.readouterr().err
     assert main(["relay", "nobody", "--server", server.url, "--hls", str(tmp_path / "hls")]) == 2
     assert "no such session" in capsys.readouterr().err
-    assert session_of("https://a.example/watch/x%20y/", "http://b") == ("https://a.example", "x y")
-    with pytest.raises(InputError, match="expected the name of a session"):
-        session_of("ftp://a/watch/x", "http://b")
+    assert main(["relay", f"{server.url}/room/none", "--hls", str(tmp_path / "hls")]) == 2
+    assert "--hls: expected a session" in capsys.readouterr().err
+    assert main(["relay", "name", "--language", "fr", "--hls", str(tmp_path / "hls")]) == 2
+    assert "--language is for rooms" in capsys.readouterr().err
+    monkeypatch.setenv("TURIA_ZOOM_URL", "http://127.0.0.1:1/closedcaption?id=1")
+    assert main(["relay", f"{server.url}/room/none"]) == 2
+    assert "there is no room none" in capsys.readouterr().err
+
+
+def test_a_session_or_a_room_is_known_by_the_address_of_its_page() -> None:
+    assert place_of("x", "http://b") == Place("http://b", "x")
+    assert place_of("https://a.example/watch/x%20y/", "http://b") == Place("https://a.example", "x y")
+    assert place_of("https://a.example/room/main-hall", "http://b") == Place("https://a.example", "main-hall", True)
+    for wrong in ("ftp://a/watch/x", "http://a/", "http://a/api/x"):
+        with pytest.raises(InputError, match="expected the name of a session"):
+            place_of(wrong, "http://b")
+
+
+def test_a_room_is_relayed_from_one_session_to_the_next(
+    server: FakeServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay_module, "ROOM_SECONDS", 0.05)
+
+    async def speak(word: str) -> None:
+        async with Speaker(server.url, k=1, punctuation=True, room="hall") as speaker:
+            while "turia_viewers 1.0" not in server.get("/metrics")[1]:
+                await asyncio.sleep(0.05)
+            await speaker.say(word)
+            await speaker.end()
+            async for _ in speaker.events():
+                pass
+
+    async def hold() -> None:
+        relaying = asyncio.create_task(asyncio.to_thread(main, ["relay", f"{server.url}/room/hall"]))
+        for number, word in enumerate(("ka", "le"), start=1):
+            await speak(word)
+            while "".join(taken.body for taken in zoom.taken).count("\n") < number:
+                await asyncio.sleep(0.05)
+        request = urllib.request.Request(f"{server.url}/api/rooms/hall", method="DELETE")
+        await asyncio.to_thread(urllib.request.urlopen, request)
+        assert await relaying == 0
+
+    with CaptionService() as zoom:
+        monkeypatch.setenv("TURIA_ZOOM_URL", zoom.url)
+        asyncio.run(hold())
+    assert "".join(taken.body for taken in zoom.taken) == "ka\nle\n"
+    assert zoom.wrong == []
+    assert capsys.readouterr().err.endswith(" posts\n")

@@ -71,3 +71,15 @@ def test_what_is_read_in_parts_is_relayed_once(events: list[dict[str, Any]], cut
     found += parts.inputs(events[len(first) :])
     assert [item.text for item in found if item.text] == [item.text for item in whole.inputs(events) if item.text]
     assert parts.at == whole.at == len(events)
+
+
+def test_who_speaks_is_relayed_behind_the_sentence() -> None:
+    relay = Relay("de")
+    named = {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Anna"}
+    events = [SETTINGS, word("ka"), sentence(1), named, word("le")]
+    assert relay.inputs(events) == [
+        Relayed(1, window=2),
+        Relayed(4, "ka", lengths=(1,), speaker="Anna"),
+        Relayed(5, "le"),
+    ]
+    assert relay.inputs([named]) == [Relayed(6, speaker="Anna")]

@@ -100,3 +100,15 @@ def test_the_language_is_the_first_that_is_wanted() -> None:
     assert chosen(targets, ["pt", "en"]) == ("pt-BR", "c")
     assert chosen(targets, ["xx"]) == chosen(targets, []) == ("en", "a")
     assert chosen([], ["en"]) == (None, None)
+
+
+def test_a_viewer_who_asks_is_told_when_the_speaker_goes_and_comes(hall: FakeServer) -> None:  # noqa: F811
+    ask(hall, "PUT", "/api/rooms/presence", {"title": "Presence"})
+    with enter(hall, "presence", presence=True) as viewer:
+        with begin(hall, room="presence") as (_, speaker):
+            while not receive(viewer, "presence")["speaker"]:
+                pass
+            send(speaker, type="words", seq=1, words=["ka", "le."])
+            events_until(viewer, "sentence")
+        assert receive(viewer, "presence") == {"type": "presence", "speaker": False}
+    ask(hall, "DELETE", "/api/rooms/presence")

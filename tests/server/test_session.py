@@ -175,3 +175,21 @@ def test_viewers_are_woken_when_the_speaker_goes_and_comes() -> None:
         viewer.wake.clear()
         change()
         assert viewer.wake.is_set()
+
+
+def test_a_session_that_follows_has_the_speaker_of_its_leader() -> None:
+    leader, follower = active(in_work=True), active(in_work=True)
+    follower.leader = leader
+    speaker, viewer = EventReader("speaker"), EventReader("viewer")
+    follower.readers.add(viewer)
+    assert follower.speaker_present(shared=True) is False
+    leader.begin_speaking(speaker, 4)
+    assert viewer.wake.is_set()
+    assert follower.speaker_present(shared=True) is True
+    viewer.wake.clear()
+    leader.leave(speaker, held_until=50.0)
+    assert viewer.wake.is_set()
+    assert follower.speaker_present(shared=True) is False
+    # Its leader is told that the sentence is over, and relays that.
+    assert not follower.was_left(60.0)
+    assert leader.was_left(60.0)

@@ -213,7 +213,9 @@ def send(
 
 
 def relay(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="Name of a session, or the address of its page.")],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="Name of a session, or the address of its page or of a room.")
+    ],
     server: Annotated[str, typer.Option(metavar="URL", help="Address of a running server.")] = "http://127.0.0.1:8000",
     youtube: Annotated[
         Path | None,
@@ -230,17 +232,23 @@ def relay(
         int, typer.Option(min=0, max=2**33 - 1, help="With --hls: the video's time (90 kHz) when the session began.")
     ] = 900_000,
     side: Annotated[Literal["target", "source"], typer.Option(help="The translation, or what is spoken.")] = "target",
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Of a room: the language to pass on; by default its first.")
+    ] = None,
 ) -> None:
     """Pass captions of a running session on: to YouTube Live, to Zoom, or as a track for HLS."""
     import asyncio
 
     from turia.commands.posting import Poster, secret_address
-    from turia.commands.relay import CaptionRelay, HlsTrack, run, session_of
+    from turia.commands.relay import CaptionRelay, HlsTrack, place_of, run
     from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
-    from turia.protocol.client import Follower
 
-    address, name = session_of(session, server)
-    _check_address("--server", address)
+    place = place_of(session, server)
+    _check_address("--server", place.server)
+    if hls is not None and place.is_room:
+        raise InputError("--hls: expected a session; a room shows several, and each has a clock of its own")
+    if language is not None and not place.is_room:
+        raise InputError("--language is for rooms; each language has a session of its own: give its name")
     to_youtube, to_zoom = secret_address("youtube", youtube), secret_address("zoom", zoom)
     if to_youtube is None and to_zoom is None and hls is None:
         raise InputError("nowhere to relay to: give --youtube FILE, --zoom FILE or --hls FOLDER")
@@ -248,13 +256,19 @@ def relay(
     async def pass_on() -> int:
         captions, pieces = YouTubeCaptions(), ZoomCaptions()
         numbers = None if youtube is None else youtube.with_name(f"{youtube.name}.seq")
-        outlets = CaptionRelay(
-            side,
-            None if to_youtube is None else (Poster("youtube", to_youtube, captions, numbers), captions),
-            None if to_zoom is None else (Poster("zoom", to_zoom, pieces), pieces),
-            None if hls is None else HlsTrack(hls, mpegts),
-        )
-        return await run(Follower(address, name), outlets)
+        youtube_poster = None if to_youtube is None else Poster("youtube", to_youtube, captions, numbers)
+        zoom_poster = None if to_zoom is None else Poster("zoom", to_zoom, pieces)
+
+        def begin() -> CaptionRelay:
+            return CaptionRelay(
+                side,
+                None if youtube_poster is None else (youtube_poster, captions),
+                None if zoom_poster is None else (zoom_poster, pieces),
+                None if hls is None else HlsTrack(hls, mpegts),
+            )
+
+        posters = [poster for poster in (youtube_poster, zoom_poster) if poster is not None]
+        return await run(place, posters, begin, language)
 
     if signal := asyncio.run(pass_on()):
         raise Stopped(signal)

@@ -26,6 +26,8 @@ from turia.system.files import write_file
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 TIMEOUT = 10.0
+MOST_BYTES = 64 * 1024
+"""Of an answer."""
 LEAST_INTERVAL = 1.0
 """Seconds between two POSTs."""
 NAMES: dict[Service, str] = {"youtube": "YouTube", "zoom": "Zoom"}
@@ -62,7 +64,7 @@ def ask(url: str, body: str | None = None) -> Answer:
     headers = {} if body is None else {"Content-Type": "text/plain; charset=utf-8"}
     try:
         with _opener.open(urllib.request.Request(url, data, headers), timeout=TIMEOUT) as answer:
-            return Answer(answer.status, answer.read(1000).decode("utf-8", "replace"))
+            return Answer(answer.status, answer.read(MOST_BYTES).decode("utf-8", "replace"))
     except urllib.error.HTTPError as error:
         with error:
             return Answer(error.code)

@@ -1,22 +1,23 @@
 """`turia relay`: watches a session and passes its captions on: to YouTube Live, to Zoom, or as a track for HLS.
 
 It is one more viewer: it comes and goes without harm to the session. What was said before it came is not posted any
-more; a track for HLS has all of it, and is the same whenever it is made.
+more; a track for HLS has all of it, and is the same whenever it is made. In a room it goes on with the next session.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
-from turia.commands.posting import Poster
+from turia.commands.posting import Poster, ask
 from turia.errors import InputError, ResourceError
 from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
 from turia.formats.hls import HlsCaptions, HlsFile
@@ -32,17 +33,28 @@ QUIET_MS = 2000.0
 HOLD_MS = LONGEST_MS + QUIET_MS + 1000.0
 """A cue that began before that is complete, by whatever ends it."""
 TICK = 0.5
+ROOM_SECONDS = 2.0
+"""How often a room is asked what it shows."""
 
 
-def session_of(given: str, server: str) -> tuple[str, str]:
-    """Server and name of a session that is given by its name or by the address of its page."""
+@dataclass(frozen=True)
+class Place:
+    """A session, or a room, at a server."""
+
+    server: str
+    name: str
+    is_room: bool = False
+
+
+def place_of(given: str, server: str) -> Place:
+    """What is given by the name of a session, or by the address of a page: /watch/NAME, /room/NAME."""
     if "://" not in given:
-        return server, given
+        return Place(server, given)
     parts = urlsplit(given)
-    name = unquote(parts.path.rstrip("/").rpartition("/")[2])
-    if parts.scheme not in ("http", "https") or not parts.netloc or not name:
-        raise InputError(f"{given}: expected the name of a session, or the address of its page")
-    return f"{parts.scheme}://{parts.netloc}", name
+    *_, kind, name = ["", *(unquote(part) for part in parts.path.strip("/").split("/"))]
+    if parts.scheme not in ("http", "https") or not parts.netloc or kind not in ("watch", "overlay", "room"):
+        raise InputError(f"{given}: expected the name of a session, or the address of its page or its room")
+    return Place(f"{parts.scheme}://{parts.netloc}", name, kind == "room")
 
 
 class Captioner:
@@ -189,24 +201,60 @@ class CaptionRelay:
 
 
 async def follow(follower: Follower, relay: CaptionRelay) -> None:
-    """Passes all events of the session on, up to its end, and waits until they are posted."""
-    posting = [asyncio.create_task(poster.run()) for poster in relay.posters]
+    """Passes all events of the session on, up to its end."""
+    async with follower:
+        async for event in _with_ticks(follower.events()):
+            if follower.began is not None:
+                relay.connected(follower.began, follower.welcomed_ms)
+            if event is not None:
+                relay.take(event)
+            elif follower.connected:
+                relay.tick()
+
+
+async def follow_room(place: Place, language: str | None, begin: Callable[[], CaptionRelay]) -> None:
+    """Passes on whatever session the room shows, one after another, until the room is deleted."""
+    shown, following = None, None
     try:
-        async with follower:
-            async for event in _with_ticks(follower.events()):
-                if follower.began is not None:
-                    relay.connected(follower.began, follower.welcomed_ms)
-                if event is not None:
-                    relay.take(event)
-                elif follower.connected:
-                    relay.tick()
-        for poster in relay.posters:
-            poster.finish()
-        await asyncio.gather(*posting)
+        while (info := await asyncio.to_thread(_room, place)) is not None:
+            session = _session_in(info, language)
+            if info and session != shown:
+                await _stopped(following)
+                shown, following = session, None
+                if session is not None:
+                    following = asyncio.create_task(follow(Follower(place.server, session), begin()))
+            await asyncio.sleep(ROOM_SECONDS)
+            if following is not None and following.done():
+                # A session that is over stays in the room until the next one; one that failed is an error.
+                following.result()
     finally:
-        for task in posting:
-            task.cancel()
-        await asyncio.gather(*posting, return_exceptions=True)
+        await _stopped(following)
+
+
+async def _stopped(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _room(place: Place) -> dict[str, Any] | None:
+    """What the server says of the room: None if there is no such room, an empty answer while the server is away."""
+    answer = ask(f"{place.server}/api/rooms/{quote(place.name)}")
+    if answer.status == 404:
+        return None
+    with suppress(ValueError):
+        found = json.loads(answer.text) if answer.status == 200 else {}
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _session_in(info: dict[str, Any], language: str | None) -> str | None:
+    """The session to follow: that of the language, if one was asked for, else the room's own."""
+    if language is None:
+        found = info.get("session")
+    else:
+        found = next((item["session"] for item in info.get("languages", []) if item["language"] == language), None)
+    return found if isinstance(found, str) else None
 
 
 async def _with_ticks(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any] | None]:
@@ -225,10 +273,30 @@ async def _with_ticks(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[di
         yield event
 
 
-async def run(follower: Follower, relay: CaptionRelay) -> int:
-    """The command; gives the signal that ended it, or 0."""
+async def run(
+    place: Place, posters: Sequence[Poster], begin: Callable[[], CaptionRelay], language: str | None = None
+) -> int:
+    """The command; gives the signal that ended it, or 0. `begin` makes the relay of a session."""
     loop = asyncio.get_running_loop()
-    following = asyncio.create_task(follow(follower, relay))
+
+    async def pass_on() -> None:
+        posting = [asyncio.create_task(poster.run()) for poster in posters]
+        try:
+            if place.is_room:
+                if await asyncio.to_thread(_room, place) is None:
+                    raise InputError(f"{place.server}: there is no room {place.name}")
+                await follow_room(place, language, begin)
+            else:
+                await follow(Follower(place.server, place.name), begin())
+            for poster in posters:
+                poster.finish()
+            await asyncio.gather(*posting)
+        finally:
+            for task in posting:
+                task.cancel()
+            await asyncio.gather(*posting, return_exceptions=True)
+
+    following = asyncio.create_task(pass_on())
     stop = StopRequests(lambda: loop.call_soon_threadsafe(following.cancel))
     with stop.noted():
         try:
@@ -237,6 +305,6 @@ async def run(follower: Follower, relay: CaptionRelay) -> int:
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-    for poster in relay.posters:
+    for poster in posters:
         print(f"{poster.service}: {poster.posted} posts", file=sys.stderr, flush=True)
     return stop.number

@@ -30,6 +30,8 @@ class RoomHello:
     have: Annotated[int, whole(0, MAX_SEQ)] = 0
     """Number of the last event of it that the viewer has."""
     tentative: bool = False
+    presence: bool = False
+    """Whether the viewer is to be told when the speaker goes and comes."""
 
 
 @dataclass(frozen=True)

@@ -374,10 +374,12 @@ class Captions:
             self.stream.ghosts.clear()
         if item.text is not None:
             events += yield from self._apply_one(Word(item.seq, item.text, item.at), clock)
+        if segmenter.owes_end and not item.ends:
+            events += self._events((yield from self.stream.pause_steps()), clock)
+        if item.speaker is not None:
+            events += self._events([speaker_note(item.speaker, self.stream.sentence)], clock)
         if item.ends:
             events += self._events((yield from self.stream.flush_steps()), clock)
-        elif segmenter.owes_end:
-            events += self._events((yield from self.stream.pause_steps()), clock)
         return events
 
     def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from turia.protocol.messages import SettingsChange
 from turia.schema import JsonObject
+from turia.stream.turns import SPEAKER
 
 BEGINS = ("source", "settings")
 """Events that begin an input of the followers; what comes behind them belongs to it."""
@@ -33,6 +34,8 @@ class Relayed:
     """Another latency."""
     window: int | None = None
     """Words that the leader's segmenter looks ahead, from here on."""
+    speaker: str | None = None
+    """Who speaks behind it."""
     ends: bool = False
     """Nothing follows."""
 
@@ -79,6 +82,8 @@ class Relay:
                 open_input = self._begun(event)
             elif kind == "sentence" and self.listens and event["source_words"]:
                 open_input = replace(open_input, lengths=(*open_input.lengths, int(event["source_words"])))
+            elif kind == "note" and event.get("kind") == SPEAKER and self.listens:
+                open_input = replace(open_input, speaker=str(event.get("detail", "")))
             elif kind == "end":
                 open_input = replace(open_input, ends=True)
             open_input = replace(open_input, seq=number)

@@ -18,6 +18,7 @@ from turia.protocol.messages import (
     SERVER,
     GoingAway,
     Pong,
+    Presence,
     ProtocolError,
     Refusal,
     ServerMessage,
@@ -92,6 +93,7 @@ class _Viewer:
         self._sent = 0
         """Number of the last event of the session that the viewer has."""
         self._shown: TentativeText | None = None
+        self._told_present: bool | None = None
         self._pongs = False
         self._refusal: Refusal | None = None
 
@@ -175,6 +177,7 @@ class _Viewer:
     async def _join(self, session: ActiveSession) -> Welcome:
         self._reader, self._session = await self.hub.join(session, "viewer"), session
         self._reader.wake = self.wake
+        self._told_present = None
         hello, at = self._hello, session.progress
         self._sent = min(hello.have, at.events) if hello.session == session.id else 0
         ms = round(1000 * (time.time() - session.began), 1)
@@ -193,6 +196,10 @@ class _Viewer:
                 break
             await self._send(news)
             self._sent = news.seq + len(news.events) - 1
+        present = session.speaker_present(self.hub.cluster is not None) if self._hello.presence else None
+        if present is not None and present != self._told_present:
+            self._told_present = present
+            await self._send(Presence(present))
         shown = session.tentative
         if self._hello.tentative and shown is not None and shown is not self._shown and shown.after == self._sent:
             self._shown = shown

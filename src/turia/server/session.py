@@ -74,8 +74,8 @@ class ActiveSession:
         self.joined = joined
         """Whether a speaker has ever come. Until then its place is one that others may take."""
         self._pace = Pace()
-        self.leader: ActiveSession | None = None
-        """Whose words it translates, if nobody speaks in it."""
+        self._leader: ActiveSession | None = None
+        self._followers: set[ActiveSession] = set()
         self.abandoned = False
         """Whether its speaker has been away for so long that the open sentence was closed."""
         self.failures = 0
@@ -125,6 +125,17 @@ class ActiveSession:
     # --- connections ----------------------------------------------------------------------------------------------
 
     @property
+    def leader(self) -> ActiveSession | None:
+        """Whose words it translates, if nobody speaks in it."""
+        return self._leader
+
+    @leader.setter
+    def leader(self, leader: ActiveSession | None) -> None:
+        self._leader = leader
+        if leader is not None:
+            leader._followers.add(self)
+
+    @property
     def lead(self) -> ActiveSession:
         """The session that its speaker speaks in."""
         return self.leader or self
@@ -135,20 +146,15 @@ class ActiveSession:
 
     def speaker_present(self, shared: bool) -> bool | None:
         """Whether the speaker is connected; None if the session is over, or if another server of the store may know."""
-        if self.progress.ended or (shared and self.task is None):
+        if self.progress.ended or (shared and self.lead.task is None):
             return None
         return self.lead.speaker is not None
 
     def was_left(self, now: float) -> bool:
         """Whether the speaker has left and lost the place, since this was asked last: then nobody will complete the
         sentence that is open."""
-        left = (
-            self.leader is None
-            and self.joined
-            and not self.abandoned
-            and self.task is not None
-            and not self.progress.ended
-        )
+        # Sessions that follow are told by their leader.
+        left = self.joined and not self.abandoned and self.takes_words and self.leader is None
         if not left or self.speaker is not None or self.held_until > now:
             return False
         self.abandoned = True
@@ -164,14 +170,14 @@ class ActiveSession:
         if self.speaker is not None:
             self.speaker.refuse(REPLACED)
         self.speaker, self.turn = reader, turn
-        self.wake_all()
+        self._tell_presence()
 
     def leave(self, reader: EventReader, held_until: float) -> None:
         """A connection has ended; a speaker's place is held for a while."""
         self.readers.discard(reader)
         if self.speaker is reader:
             self.speaker, self.held_until = None, held_until
-            self.wake_all()
+            self._tell_presence()
 
     def let_go(self, now: float) -> None:
         """Another server has claimed the session: its speaker and its place are there."""
@@ -189,6 +195,10 @@ class ActiveSession:
         self.held_until = now
         if self.speaker is not None:
             self.speaker.refuse(why)
+
+    def _tell_presence(self) -> None:
+        for session in (self, *self._followers):
+            session.wake_all()
 
     def wake_all(self) -> None:
         for reader in self.readers:

@@ -1,6 +1,7 @@
 // The page of a room: shows what runs in it, and goes on with the next session by itself.
 
 import { Captions, languageName } from "./captions.js";
+import { forgetPresence, showPresence } from "./presence.js";
 import { RoomConnection } from "./room_connection.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
@@ -96,6 +97,7 @@ function events(list) {
 }
 
 function status(state, text) {
+  forgetPresence();
   showStatus(state, text);
   if (state === "ended" && !captions.isEmpty) find("over").hidden = false;
   else if (state === "ended") lobby("Not begun yet", "Captions appear here by themselves.", true);
@@ -119,6 +121,7 @@ const connection = new RoomConnection(name, {
   events,
   status,
   tentative: (message) => captions.tentative(message),
+  presence: showPresence,
   clock: (ms) => captions.clock(ms),
   kept: () => {},
 });

@@ -21,7 +21,8 @@ export class RoomConnection extends Connection {
     socket.addEventListener("open", () => {
       // The newest event comes once more, to be compared: a store that was set back may have passed it since.
       const have = Math.max(0, this.have - 1);
-      const hello = { type: "hello", protocol: PROTOCOL, languages: this.on.languages(), have, tentative: Boolean(this.on.tentative) };
+      const wishes = { tentative: Boolean(this.on.tentative), presence: Boolean(this.on.presence) };
+      const hello = { type: "hello", protocol: PROTOCOL, languages: this.on.languages(), have, ...wishes };
       if (this.following) hello.session = this.following;
       socket.send(JSON.stringify(hello));
     });
