@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {*PURE, "segmenter"},
     "runtime": {*PURE, "segmenter", "engine", "system"},
     "evaluation": {"stream"},
-    "protocol": {"stream", "policy"},
+    "protocol": {"stream", "policy", "text"},
     "formats": {*PURE, "segmenter", "runtime", "engine", "evaluation", "system"},
     "speech": {"stream"},
     # Transcripts are subtitle files.

@@ -25,6 +25,7 @@ from turia.engine.stream import Stream
 from turia.errors import FormatError, InputError, ResourceError
 from turia.export.random_model import write_random_folder
 from turia.formats.output import OutputFormat
+from turia.runtime.glossary_file import GlossaryFile
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail, sentence_seconds
 from turia.stream.trace import Note, SentenceEnd, parse_trace
@@ -292,3 +293,21 @@ def test_another_speaker_closes_the_sentence_and_is_named() -> None:
         if isinstance(note, Note)
     ]
     assert notes == [(0, "Anna"), (1, "Bo")]
+
+
+def test_a_glossary_that_changes_holds_from_the_next_sentence_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turia.runtime.glossary_file.LOOK_SECONDS", 0.0)
+    table = tmp_path / "terms.csv"
+    table.write_text("le,punde\n")
+    one = Stream(fake_model(Echo()), GivenSegmenter([3, 3]), Settings(k=1))
+
+    def speak() -> Iterator[SpokenWord]:
+        yield from map(SpokenWord, ["ka", "le"])
+        table.write_text("le,rata\n")
+        yield from map(SpokenWord, ["le", "ka", "le", "ka"])
+
+    out = io.StringIO()
+    translate(one, speak(), "text", out, terms=GlossaryFile(table, one.model, print))
+    assert out.getvalue() == "ka punde punde\nka rata ka\n"

@@ -15,8 +15,10 @@ from tests.engine.fakes import Chaos, Echo, Fake, SourceSeen, fake_model
 from turia.engine.backend import EncodeRequest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.runtime.glossary_file import GlossaryFile
 from turia.segmenter.online import Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.text.glossary import Glossary
 
 
 class FakeTranslator:
@@ -25,6 +27,7 @@ class FakeTranslator:
     def __init__(self, name: str, backend: Fake) -> None:
         source, _, target = name.rpartition("-")
         self.model = replace(fake_model(backend), name=name, languages=(source, target))
+        self.glossary_file: GlossaryFile | None = None
 
     def stream(
         self,
@@ -34,9 +37,10 @@ class FakeTranslator:
         target_lag: str | None = None,
         punctuation: bool,
         segmenter: Segmenter | None = None,
+        glossary: Glossary | None = None,
     ) -> Stream:
         chosen: dict[str, Any] = {"policy": policy or self.model.policy} if k is None else {"k": k}
-        settings = Settings(**chosen, history=10, target_lag=target_lag)
+        settings = Settings(**chosen, history=10, target_lag=target_lag, glossary=glossary)
         return Stream(self.model, segmenter or PunctuationSegmenter("de", window=0), settings)
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:

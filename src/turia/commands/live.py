@@ -25,6 +25,10 @@ Policy = Annotated[
     str | None,
     typer.Option(metavar="NAME[:KEY=VALUE,...]", help="When words are written: wait-k:k=4, hold-n:n=3, whole, ..."),
 ]
+GlossaryOption = Annotated[
+    Path | None,
+    typer.Option("--glossary", metavar="FILE", help="Table of terms and their translations, read again if it changes."),
+]
 Pause = Annotated[
     float,
     typer.Option(min=0, max=3600, metavar="SECONDS", help="Silence that closes a sentence; 0 for never."),
@@ -81,17 +85,23 @@ def translate(
         typer.Option(metavar="WORDS|SECONDSs", help="Keep this mean lag: 5 (words), 3s (seconds). Moves the policy."),
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
+    glossary: GlossaryOption = None,
 ) -> None:
     """Translate a stream of words. Each translated word is printed as soon as it is decided."""
-    from turia.commands.translate import run
+    from turia.commands.translate import run, warn
+    from turia.runtime.glossary_file import GlossaryFile, read_glossary
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
 
-    stream = Translator.load(model, providers=GPU if gpu else CPU).stream(
+    if glossary is not None:
+        read_glossary(glossary)  # before the model is loaded
+    translator = Translator.load(model, providers=GPU if gpu else CPU)
+    stream = translator.stream(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
         beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation,
     )  # fmt: skip
-    if signal := run(stream, file, feed, output, trace, pause, partials):
+    terms = None if glossary is None else GlossaryFile(glossary, translator.model, warn)
+    if signal := run(stream, file, feed, output, trace, pause, partials, terms):
         raise Stopped(signal)
 
 
@@ -358,6 +368,10 @@ def serve(
         str | None,
         typer.Option(metavar="URL", help="Where others reach the server, for links: https://captions.example.org."),
     ] = None,
+    glossary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[MODEL=]FILE", help="Table of terms for all sessions, read again if it changes."),
+    ] = None,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
@@ -367,6 +381,7 @@ def serve(
     from turia.runtime.translator import Translator
     from turia.server.addresses import checked_public_url
     from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
+    from turia.server.glossaries import follow_glossaries, parse_tables
     from turia.server.limits import Limits, parse_time
     from turia.server.logs import configure
     from turia.server.pages import Pages
@@ -393,6 +408,7 @@ def serve(
     # What can be refused is refused before models are loaded.
     checked_access(host, key_file, origin or (), operator_key_file)
     check_origins(frame_ancestor or ())
+    tables = parse_tables(glossary or ())
     pages = Pages(notice, notice_position, tuple(frame_ancestor or ()))
     rooms = tuple(map(parse_room, room or ()))
     if len({one.name for one in rooms}) < len(rooms):
@@ -413,6 +429,7 @@ def serve(
     directions = [translator.model.name for translator in loaded]
     if len(set(directions)) < len(directions):
         raise InputError(f"--model: one model a direction, but these are {', '.join(directions)}")
+    follow_glossaries({translator.model.name: translator for translator in loaded}, tables)
     measures = streams is None
     if streams is None:
         streams = measured_streams(loaded, FIRST_SECONDS)
@@ -427,6 +444,7 @@ def serve(
             store, names, streams, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
             key_file=key_file, operator_key_file=operator_key_file, origins=origins, pages=pages,
             limits=Limits(keep=keep, pause=pause), rooms=tuple(room or ()), public_url=public_url,
+            glossaries=tuple(glossary or ()),
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return

@@ -23,12 +23,14 @@ from turia.engine.stream import Stream
 from turia.errors import InputError, ResourceError
 from turia.formats.asr_feeds import InputFormat, heard
 from turia.formats.output import JsonOutput, Output, OutputFormat, output
+from turia.runtime.glossary_file import GlossaryFile
 from turia.stream.silence import PAUSE, Silence, TimeGaps
 from turia.stream.times import Heard, Silent, SpokenTimes, SpokenWord, UnstableTail
 from turia.stream.trace import Record, Write
 from turia.stream.turns import Turns, speaker_note
 from turia.system.reading import live_lines, live_words, make_blocking, opened, source_name
 from turia.system.signals import StopRequests
+from turia.text.glossary import Glossary
 
 _OUTPUT = "standard output"
 
@@ -42,16 +44,19 @@ def translate(
     times: SpokenTimes | None = None,
     at_signal: Callable[[], object] | None = None,
     pause: float = PAUSE,
+    terms: GlossaryFile | None = None,
 ) -> int:
     """Translates `words` into `file`, and gives the signal that ended it early, or 0. `times` is the clock to use.
 
-    `pause` is the gap, in seconds between the times of two words, that closes a sentence; 0 for none.
+    `pause` is the gap, in seconds between the times of two words, that closes a sentence; 0 for none. `terms` is a
+    glossary that may change meanwhile.
 
     A signal is obeyed between two words or while one is waited for: what was read is finished all the same. So it is
     when the words break off with an `InputError`, or when one of the two files cannot be written any more, as far as
     the other one goes; that is raised afterwards. With `at_signal`, a signal calls that, and `words` end by themselves.
     """
     began = time.monotonic()
+    followed = None if terms is None else _follow(stream, terms, None)
     targets = [_Target(_OUTPUT, file, partial(output, kind, file, stream.header()))]
     if trace is not None:
         name = getattr(trace, "name", "the trace")
@@ -68,6 +73,9 @@ def translate(
         return [target.fault for target in targets if target.fault is not None]
 
     def take(item: Heard) -> None:
+        nonlocal followed
+        if terms is not None:
+            followed = _follow(stream, terms, followed)
         match item:
             case SpokenWord():
                 name, paused = turns.before(item), gaps.before(item)
@@ -98,6 +106,14 @@ def translate(
         if cause is not None:
             raise cause
     return stop.number
+
+
+def _follow(stream: Stream, terms: GlossaryFile, before: Glossary | None) -> Glossary:
+    """What the file says now, given to the stream if it is something else than before."""
+    now = terms.current()
+    if now is not before:
+        stream.change(glossary=now)
+    return now
 
 
 class _Target:
@@ -170,6 +186,7 @@ def run(
     trace: Path | None,
     pause: float = PAUSE,
     partials: bool = True,
+    terms: GlossaryFile | None = None,
 ) -> int:
     """The command: standard output, and a trace file if asked for. Gives the signal that ended it early, or 0."""
     times = SpokenTimes()
@@ -181,7 +198,7 @@ def run(
         read = stack.enter_context(opened(source))
         written = None if trace is None else stack.enter_context(new_trace(trace, read))
         words = _heard(read, feed, source_name(source), pause, partials)
-        return translate(stream, words, kind, sys.stdout, written, times, pause=pause)
+        return translate(stream, words, kind, sys.stdout, written, times, pause=pause, terms=terms)
 
 
 def _warn_of_losses(stream: Stream, times: SpokenTimes) -> None:
@@ -218,4 +235,9 @@ def _is_file(path: Path, source: BufferedReader) -> bool:
 
 def _warn(count: int, what: str) -> None:
     if count:
-        print(f"warning: {count} {'word' if count == 1 else 'words'} {what}", file=sys.stderr)
+        warn(f"{count} {'word' if count == 1 else 'words'} {what}")
+
+
+def warn(text: str) -> None:
+    """Tells the user something that is no error."""
+    print(f"warning: {text}", file=sys.stderr)

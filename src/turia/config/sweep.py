@@ -57,6 +57,8 @@ class SweepRecipe:
     """Further policies, such as "hold-n:n=3"; those of one name are one curve."""
     target_lag: tuple[str, ...] = ()
     """Mean lags, such as "5", to which every policy that can be moved is held too."""
+    glossary: Path | None = None
+    """A table of terms (docs/terms.md), with which everything is run a second time."""
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
     blocks: tuple[Positive, ...] = ()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
+from turia.engine.terms import ScoredRow
 from turia.text.choice import Flags
 from turia.text.symbols import CLOSING_IDS
 
@@ -24,6 +25,8 @@ class Rules(Protocol):
     def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags: ...
 
     def word_ends(self, pieces: Sequence[int]) -> list[int]: ...
+
+    def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]: ...
 
 
 def log_probabilities(logits: Logits, forbidden: Flags) -> npt.NDArray[np.float64]:
@@ -139,10 +142,19 @@ class BeamSearch:
 
     def _decode(self, alive: list[Hypothesis]) -> Steps[list[Hypothesis]]:
         """The hypotheses with scores of what follows them."""
-        results = yield [
+        requests = [
             DecodeRequest(h.state, self.memory, np.array([h.pieces[-1]]), np.array([self.limit])) for h in alive
         ]
-        return [replace(h, state=state, logits=logits) for h, (state, logits) in zip(alive, results, strict=True)]
+        results = yield requests
+        rows = [
+            ScoredRow(h.pieces, request, logits)
+            for h, request, (_, logits) in zip(alive, requests, results, strict=True)
+        ]
+        steered = yield from self.rules.steer(rows)
+        return [
+            replace(h, state=state, logits=logits)
+            for h, (state, _), logits in zip(alive, results, steered, strict=True)
+        ]
 
     def draft(self, start: Hypothesis, words: int) -> Steps[Hypothesis]:
         """The first hypothesis that is the best one when it has so many words, or an end: whole words, perhaps none."""

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, LookRequest, Looks, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis, log_probabilities
 from turia.engine.settings import LONGEST_WORD
+from turia.engine.terms import steer_looked_at
 from turia.policy.base import Draft, DraftWord, LookingPolicy
 from turia.text.symbols import CLOSING_IDS
 
@@ -119,7 +120,7 @@ class _Drafter:
         rows, last = verified.rows, verified.last
         ended = False
         while not self._is_full(words, pieces):
-            chances = self._chances(rows[len(pieces)], words)
+            chances = self._chances(rows[len(pieces)], words, pieces)
             piece = int(chances.argmax())
             if ended := piece in CLOSING_IDS:
                 break
@@ -135,8 +136,9 @@ class _Drafter:
         """The best hypothesis of a beam that begins after what it keeps of the draft before (decision 031)."""
         verified = yield from self._verify(again=self.writer.settings.lookahead)
         rows, now, kept = verified.rows, self.memory.length, len(verified.pieces)
+        logits = self._steered(rows[kept], verified.pieces)
         start = Hypothesis(
-            tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, rows[kept].logits
+            tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, logits
         )
         width, most = self.writer.settings.beam, self._most_pieces()
         search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True)
@@ -164,7 +166,7 @@ class _Drafter:
         pieces: list[int] = []
         scores: list[float] = []
         for piece, margin, row in zip(guess, before.margins, rows, strict=False):
-            chances = self._chances(row, words)
+            chances = self._chances(row, words, pieces)
             likeliest = int(chances.argmax())
             still = piece == likeliest or (margin > 0 and chances[likeliest] - chances[piece] <= margin)
             if not still or self._is_full(words, pieces):
@@ -182,8 +184,13 @@ class _Drafter:
         margins = before.margins[: len(pieces)]
         return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
 
-    def _chances(self, row: _Row, words: _WordCount) -> npt.NDArray[np.float64]:
-        return log_probabilities(row.logits, self.writer.forbidden(words.begun, may_end=True))
+    def _chances(self, row: _Row, words: _WordCount, pieces: Sequence[int]) -> npt.NDArray[np.float64]:
+        logits = self._steered(row, pieces)
+        return log_probabilities(logits, self.writer.forbidden(words.begun, may_end=True))
+
+    def _steered(self, row: _Row, pieces: Sequence[int]) -> Logits:
+        """The scores of what follows `pieces`, as a glossary wants them; the row was looked at, if it can be."""
+        return steer_looked_at(self.writer, row.logits, row.attention, pieces)
 
     def _is_full(self, words: _WordCount, pieces: list[int]) -> bool:
         return words.complete >= self.most or len(pieces) >= self._most_pieces()

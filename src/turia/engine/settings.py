@@ -14,6 +14,7 @@ from turia.policy.lag import TargetLag, parse_target_lag
 from turia.policy.table import POLICIES, parse_policy
 from turia.policy.waitk import MOST_WORDS, Rounding, WaitK
 from turia.policy.whole import Whole
+from turia.text.glossary import Glossary, parse_glossary
 
 Encoding = Literal["incremental", "full"]
 LONGEST_WORD = 40
@@ -49,6 +50,8 @@ class Settings:
     accord."""
     target_lag: TargetLag | None
     """The mean lag that is kept by moving the policy's parameter between sentences; None leaves it as it is."""
+    glossary: Glossary | None
+    """How terms are to be translated (docs/terms.md)."""
 
     def __init__(
         self,
@@ -63,8 +66,9 @@ class Settings:
         max_lag: int = 30,
         policy: Policy | str = _UNSET,
         target_lag: TargetLag | str | float | None = None,
+        glossary: Glossary | str | None = None,
     ) -> None:
-        """`k` and `rounding` are short for a wait-k policy."""
+        """`k` and `rounding` are short for a wait-k policy; a `glossary` may be given as the text of a table."""
         if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.1 <= gamma <= 10:
             raise ConfigError(f"gamma is {gamma!r}, expected 0.1 to 10")
         if encoding not in ("incremental", "full"):
@@ -81,6 +85,7 @@ class Settings:
             "lookahead": _whole("lookahead", lookahead, 1, LONGEST_WORD),
             "max_lag": _whole("max_lag", max_lag, 1, MOST_WORDS),
         }
+        values["glossary"] = _glossary(glossary)
         values["target_lag"] = None if target_lag is None else parse_target_lag(target_lag)
         if target_lag is not None and not values["policy"].movable:
             raise ConfigError(
@@ -109,11 +114,14 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """Plain data, from which `from_json` makes them again."""
         target = None if self.target_lag is None else str(self.target_lag)
-        return asdict(self) | {"policy": str(self.policy), "target_lag": target}
+        data = asdict(self) | {"policy": str(self.policy), "target_lag": target}
+        # Left out where there is none: releases that know no glossaries can go on with such a stream.
+        glossary: Glossary | None = data.pop("glossary")
+        return data if glossary is None else data | {"glossary": glossary.text}
 
     def listed(self) -> dict[str, Any]:
         """As notes list them: wait-k by its k and rounding, as in release 0.1."""
-        values = self.to_json()
+        values = self.to_json() | {"glossary": None if self.glossary is None else str(self.glossary)}
         if isinstance(self.policy, WaitK):
             del values["policy"]
             return {"k": self.policy.k, "rounding": self.policy.rounding, **values}
@@ -167,6 +175,14 @@ def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:
         k=WaitK.k if k is _UNSET else _whole("k", k, 1, MOST_WORDS),
         rounding=WaitK.rounding if rounding is _UNSET else rounding,
     )
+
+
+def _glossary(given: Glossary | str | None) -> Glossary | None:
+    if given is not None and not isinstance(given, Glossary | str):
+        raise ConfigError(f"glossary is {given!r}, expected a Glossary or the text of a table")
+    glossary = parse_glossary(given) if isinstance(given, str) else given
+    # One without terms is as good as none.
+    return glossary if glossary is not None and len(glossary) else None
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:

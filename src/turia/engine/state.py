@@ -58,6 +58,7 @@ def stream_state(stream: Stream) -> dict[str, Any]:
         "drafting": writer.drafting.to_json(),
         "lag": {"closed": sentence.start, "delays": list(sentence.delays), **stream.lag.to_json()},
         "segmenter": stream.segmenter.state(),
+        **({"heard": list(writer.heard)} if writer.heard else {}),
     }
 
 
@@ -113,6 +114,8 @@ def _read_sentence(stream: Stream, state: dict[str, Any]) -> CurrentSentence:
         return sentence
     writer.reads = list(state["reads"])
     writer.drafting = Drafting.from_json(state["drafting"])
+    heard = state.get("heard", [])
+    writer.heard = list(heard) if isinstance(heard, list) else heard
     sentence.memory = deepcopy(state["policy_memory"])
     sentence.owed = [OwedWord.from_json(word) for word in state["owed"]]
     sentence.start, sentence.delays = state["lag"]["closed"], list(state["lag"]["delays"])
@@ -148,6 +151,8 @@ def _check(stream: Stream) -> None:
             and len(sentence.delays) == len(sentence.words)
             and all(type(delay) is int and 0 < delay <= stream.read for delay in sentence.delays)
         ),
+        "the words of a glossary's sentence": is_words(writer.heard)
+        and len(writer.heard) == (0 if writer.terms is None else writer.source.words),
         "true or false": isinstance(stream.ended, bool) and isinstance(sentence.muted, bool),
     }
     if not all(good.values()):

@@ -24,6 +24,7 @@ from turia.engine.settings import Settings, fitting
 from turia.engine.source_words import shortened, source_word
 from turia.engine.state import restored, stream_state
 from turia.engine.tail import Ghost, OwedWord, Partial, partial_steps
+from turia.engine.terms import check_glossary
 from turia.engine.window import History
 from turia.engine.writer import Writer
 from turia.errors import InputError
@@ -32,6 +33,7 @@ from turia.policy.lag import LagController
 from turia.policy.waitk import WaitK
 from turia.segmenter.online import Reason, ReleasedWord, Segmenter
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
+from turia.text.glossary import Glossary
 from turia.text.layout import closing_symbol
 
 
@@ -83,7 +85,9 @@ class Stream:
 
         A note of kind "settings" tells the sentence from which they hold.
         """
-        self.pending_settings = fitting(self.model, self._chosen().changed(**settings))
+        chosen = fitting(self.model, self._chosen().changed(**settings))
+        check_glossary(self.model, chosen.glossary)
+        self.pending_settings = chosen
         self.ghosts.clear()
 
     def header(self) -> dict[str, Any]:
@@ -100,6 +104,7 @@ class Stream:
             **({"rounding": policy.rounding} if isinstance(policy, WaitK) else {}),
             **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy | LearnedPolicy) else {}),
             **({"target_lag": str(settings.target_lag)} if settings.target_lag else {}),
+            **({"glossary": str(settings.glossary)} if settings.glossary else {}),
             "encoding": settings.encoding,
             "recompute": settings.recompute,
             **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
@@ -107,6 +112,11 @@ class Stream:
             "segmenter": str(self.segmenter.reason),
             "units": "words",
         }
+
+    @property
+    def glossary(self) -> Glossary | None:
+        """The one chosen last; it holds from the next sentence on."""
+        return self._chosen().glossary
 
     @property
     def read(self) -> int:
@@ -230,7 +240,7 @@ class Stream:
                 records.append(Note("long-sentence", self.sentence, cut))
                 yield from self._close(Reason.FORCED, records)
             self._take_settings(records)
-            self.current.writer.source.add(pieces)
+            self.current.writer.read(released.word, pieces)
         if released.reason is not None:
             yield from self._close(released.reason, records)
         else:
@@ -320,7 +330,7 @@ class Stream:
             if not self._fits(pieces) or (number == 0 and not self.current.writer.source.ids and not pieces):
                 return None
             self._take_settings(records)
-            self.current.writer.source.add(pieces)
+            self.current.writer.read(word, pieces)
         most = yield from self.current.write_owed()
         return None if most is None else (self.current.writer, most)
 

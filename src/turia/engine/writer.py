@@ -25,6 +25,7 @@ from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.draft import Drafted, Drafting
 from turia.engine.model import Model
 from turia.engine.settings import LONGEST_WORD, Settings
+from turia.engine.terms import ScoredRow, SentenceTerms, steer, term_pieces
 from turia.engine.window import History, PartialSentence
 from turia.policy.base import LearnedPolicy, LookingPolicy, State
 from turia.policy.guards import length_limit
@@ -61,6 +62,8 @@ class Writer:
     """Of policies that look."""
     plan: list[int] = field(default_factory=list)
     """Pieces that the beam has decided on after the sentence was complete, not yet written."""
+    heard: list[str] = field(default_factory=list)
+    """The source words as they were said, for a glossary; none without one."""
 
     def __post_init__(self) -> None:
         self._encoded: EncoderState | None = None
@@ -73,6 +76,19 @@ class Writer:
         # One symbol more, where a sentence is closed also while it is being spoken.
         self._open_end = int(self.model.closes_prefixes)
         self._past_positions = len(self._source_window(PartialSentence(), None).ids)
+        glossary = self.settings.glossary
+        subwords = self.model.target_subwords
+        self.terms = None if glossary is None else SentenceTerms(term_pieces(glossary, subwords))
+
+    def read(self, word: str, pieces: tuple[int, ...]) -> None:
+        """The next source word, and its pieces."""
+        self.source.add(pieces)
+        if self.terms is not None:
+            self.heard.append(word)
+
+    def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
+        """The scores of the rows, as the glossary wants them."""
+        return steer(self, rows)
 
     def write_word(self) -> Steps[str | None]:
         """The next word, or None where the sentence ends."""
@@ -235,12 +251,19 @@ class Writer:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""
         memory = yield from self.read_all()
         peeked, self._peeked = self._peeked, None
-        if peeked is not None and not word_begun and peeked.memory is memory:
-            self._decoded = peeked.state
-            return peeked.state, peeked.logits, memory.length
+        if peeked is not None and not word_begun and peeked.request.memory is memory:
+            request, self._decoded, logits = peeked
+        else:
+            request = DecodeRequest(*self._unfed_with(memory, word_begun))
+            ((self._decoded, logits),) = yield [request]
+        (steered,) = yield from self.steer([ScoredRow(tuple(word_begun), request, logits)])
+        return self._decoded, steered, memory.length
+
+    def _unfed_with(
+        self, memory: EncoderState, word_begun: list[int]
+    ) -> tuple[DecoderState | None, EncoderState, Ints, Ints]:
         state, ids, limits = self.unfed(memory, [*self.target.ids, *word_begun])
-        ((self._decoded, logits),) = yield [DecodeRequest(state, memory, ids, limits)]
-        return self._decoded, logits, memory.length
+        return state, memory, ids, limits
 
     def source_state(self) -> Steps[State]:
         """The encoder state of the last word read, for learned policies."""
@@ -253,9 +276,9 @@ class Writer:
         """The decoder state of the row that would write the next word. If it is written now, the row is not computed
         again; if not, it is forgotten, as it will see more when it writes."""
         memory: EncoderState = yield from self.read_all()
-        known, ids, limits = self.unfed(memory, self.target.ids)
-        ((state, logits),) = yield [DecodeRequest(known, memory, ids, limits)]
-        self._peeked = _Peek(memory, state, logits)
+        request = DecodeRequest(*self._unfed_with(memory, []))
+        ((state, logits),) = yield [request]
+        self._peeked = _Peek(request, state, logits)
         row: State = state.states[-1]
         return row
 
@@ -422,7 +445,7 @@ class Writer:
 class _Peek(NamedTuple):
     """The row that would write the next word, computed before it was known whether it will be written."""
 
-    memory: EncoderState
+    request: DecodeRequest
     state: DecoderState
     logits: Logits
 

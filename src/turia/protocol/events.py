@@ -45,6 +45,8 @@ class SettingsInForce:
     """In place of wait-k with this k."""
     target_lag: str | None = None
     """The mean lag that is kept by moving the policy's parameter."""
+    terms: Natural | None = None
+    """Of the glossary, when the settings were chosen."""
 
 
 Event = SourceWord | SettingsInForce | Record

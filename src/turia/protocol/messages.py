@@ -15,6 +15,7 @@ from turia.errors import ConfigError, InputError
 from turia.policy.lag import parse_target_lag
 from turia.policy.table import POLICIES, parse_policy
 from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, number, read_json, text, whole
+from turia.text.glossary import MOST_TERMS, parse_glossary
 
 PROTOCOL = 1
 MAX_BYTES = 64 * 1024
@@ -44,6 +45,14 @@ def _is_target_lag(value: str) -> bool:
     return True
 
 
+def _is_glossary(value: str) -> bool:
+    try:
+        parse_glossary(value)
+    except ConfigError:
+        return False
+    return True
+
+
 def _is_policy(value: str) -> bool:
     try:
         parse_policy(value)
@@ -63,6 +72,8 @@ SpeakerName = Annotated[
 PolicyText = Annotated[str, Rule(_is_policy, f"a policy: {', '.join(POLICIES)}, each with its parameters")]
 """As people type it: `hold-n:n=3`."""
 TargetLagText = Annotated[str, Rule(_is_target_lag, 'a lag of 0.5 to 100 words or seconds, such as "5" or "3s"')]
+GlossaryText = Annotated[str, Rule(_is_glossary, f"a table of at most {MOST_TERMS} terms, as docs/terms.md says")]
+"""TSV or CSV."""
 WireWord = Annotated[
     str, Rule(_is_word, f"a word of 1 to {MAX_LETTERS} letters without white space and half characters")
 ]
@@ -119,6 +130,8 @@ class NewSession:
     """The room whose audience is to see it."""
     take_room: bool = False
     """Also if somebody speaks in that room already."""
+    glossary: GlossaryText | None = None
+    """How terms are to be translated, in place of the server's glossary."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +185,14 @@ class SettingsChange:
     """A new k or policy without it is not moved any more."""
     punctuation: bool | None = None
     """Whether sentence ends are taken from the punctuation from now on."""
+    glossary: GlossaryText | None = None
+    """How terms are to be translated from the next sentence on; an empty text is the server's glossary again."""
 
     def __post_init__(self) -> None:
-        if {self.k, self.model, self.policy, self.target_lag, self.punctuation} == {None}:
-            raise ConfigError("settings without k, model, policy, target_lag and punctuation, expected one or more")
+        if {self.k, self.model, self.policy, self.target_lag, self.punctuation, self.glossary} == {None}:
+            raise ConfigError(
+                "settings without k, model, policy, target_lag, punctuation and glossary, expected one or more"
+            )
         if self.k is not None and self.policy is not None:
             raise ConfigError("settings with k and with policy, expected one of them: k is short for wait-k")
 

@@ -15,12 +15,14 @@ from turia.policy.dial import USUAL_DIAL, default_policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
+from turia.runtime.glossary_file import GlossaryFile, read_glossary
 from turia.runtime.heads import load_heads
 from turia.runtime.home import added_models, named_model, packaged_models
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.text.glossary import Glossary
 
 
 def find_model(model: str | Path) -> Path:
@@ -42,6 +44,8 @@ class Translator:
     def __init__(self, folder: ModelFolder, model: Model) -> None:
         self.folder, self.config, self.model = folder.path, folder.config, model
         self._listed = folder.listed
+        self.glossary_file: GlossaryFile | None = None
+        """What a server follows for its sessions."""
         self._classifiers: dict[int, Classifier] = {}
 
     @classmethod
@@ -122,6 +126,7 @@ class Translator:
         beam: int | None = None,
         max_lag: int | None = None,
         target_lag: str | float | None = None,
+        glossary: Glossary | str | Path | None = None,
         punctuation: bool = False,
         max_words: int = MAX_WORDS,
         segmenter: Segmenter | None = None,
@@ -131,7 +136,8 @@ class Translator:
         `policy` says when words are written, such as "hold-n:n=3" (docs/policies.md); `k` and `rounding` are short for
         wait-k. Without any of them, the policy is the model's own: wait-k with k = 4, if it says nothing. `max_lag` is
         for policies that look at drafts. `target_lag`, such as 5 (words) or "3s", moves the policy's parameter between
-        sentences to keep that mean lag.
+        sentences to keep that mean lag. `glossary` says how terms are to be translated (docs/terms.md): a file, or what
+        `parse_glossary` gives.
 
         `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
         which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
@@ -148,6 +154,7 @@ class Translator:
             encoding=encoding,
             recompute=self.model.recompute if recompute is None else recompute,
             beam=self.model.beam if beam is None else beam,
+            glossary=read_glossary(Path(glossary)) if isinstance(glossary, str | Path) else glossary,
         )
         if segmenter is None:
             segmenter = self._segmenter(window, punctuation, max_words)

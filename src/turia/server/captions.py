@@ -23,6 +23,7 @@ from turia.engine.backend import Steps
 from turia.engine.model import Model
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
+from turia.engine.terms import check_glossary
 from turia.errors import ConfigError, InputError, ModelError
 from turia.policy.waitk import WaitK
 from turia.protocol.events import Event, SettingsInForce, SourceWord
@@ -36,6 +37,7 @@ from turia.protocol.messages import (
     SettingsChange,
     Words,
 )
+from turia.runtime.glossary_file import GlossaryFile
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
 from turia.segmenter.online import Segmenter
 from turia.segmenter.relayed import RelayedSegmenter
@@ -43,6 +45,7 @@ from turia.server.progress import Progress
 from turia.server.relay import Relayed
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.stream.turns import speaker_note
+from turia.text.glossary import Glossary, parse_glossary
 
 STATE_VERSION = 1
 DAMAGED = "what is stored of the session is damaged; begin a new one"
@@ -58,6 +61,8 @@ class Translating(Protocol):
     """What begins streams: a Translator, or a test's fake."""
 
     model: Model
+    glossary_file: GlossaryFile | None
+    """The terms of all sessions that have none of their own."""
 
     def stream(
         self,
@@ -67,6 +72,7 @@ class Translating(Protocol):
         target_lag: str | None = None,
         punctuation: bool,
         segmenter: Segmenter | None = None,
+        glossary: Glossary | None = None,
     ) -> Stream: ...
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
@@ -92,6 +98,8 @@ class StreamChoice:
     """Models of the sessions that follow this one."""
     follows: bool = False
     """Whether it is fed by another session, which has found the sentence ends too."""
+    glossary: Glossary | None = None
+    """Of this session, in place of the server's."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
@@ -105,6 +113,8 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
         raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
     timing = {"k": None, **choice.timing()}
     try:
+        if glossary := glossary_of(translators, choice):
+            timing["glossary"] = glossary
         if choice.follows:
             return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
         return translators[choice.model].stream(**timing, punctuation=choice.punctuation)
@@ -116,14 +126,33 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
         raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
 
 
+def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | None:
+    """The session's own glossary, or else what the server's file for the model says now."""
+    file = translators[choice.model].glossary_file
+    return file.current() if choice.glossary is None and file is not None else choice.glossary
+
+
 def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
-    """With the model and the sentence ends of the change: what needs a new stream."""
+    """With the model, the sentence ends and the glossary of the change: what a new stream begins with."""
     punctuation = choice.punctuation if change.punctuation is None else change.punctuation
-    return replace(choice, model=change.model or choice.model, punctuation=punctuation)
+    model = change.model or choice.model
+    # The terms of one direction are none of another.
+    own = choice.glossary if model == choice.model else None
+    if change.glossary is not None:
+        # An empty text: none of its own any more.
+        own = parse_glossary(change.glossary) if change.glossary else None
+    return replace(choice, model=model, punctuation=punctuation, glossary=own)
 
 
 def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
-    """That a stream can begin with what was chosen, if the change needs one."""
+    """That a stream can begin with what was chosen, if the change needs one, and that the model can spell its terms."""
+    if change.glossary:
+        try:
+            model = translators[change.model or choice.model].model
+            check_glossary(model, parse_glossary(change.glossary))
+        except (KeyError, ConfigError):
+            # The cause may hold what was said.
+            raise ProtocolError("settings", "the model cannot spell a term of the glossary") from None
     if change.model is not None or change.punctuation is not None:
         begin_stream(translators, chosen_anew(choice, change))
 
@@ -166,7 +195,8 @@ def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
             k = own.k
         else:
             policy = str(own)
-    return StreamChoice(model, k or WaitK.k, chosen.punctuation, policy, chosen.pause, chosen.target_lag)
+    own = None if chosen.glossary is None else parse_glossary(chosen.glossary)
+    return StreamChoice(model, k or WaitK.k, chosen.punctuation, policy, chosen.pause, chosen.target_lag, glossary=own)
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -235,6 +265,8 @@ class _State:
     target_lag: str | None = None
     also: tuple[str, ...] = ()
     follows: bool = False
+    own_glossary: bool = False
+    """Whether the stream's glossary is the session's own."""
 
 
 class Captions:
@@ -260,6 +292,8 @@ class Captions:
         """The time of the newest event; times never go back, whatever the clock does."""
         self._at = at
         """When the last word was spoken, on the speaker's clock."""
+        self._terms: Glossary | None = None
+        """The glossary that was given to the stream last."""
         self.tentative: Tentative | None = None
         """What may still change, if the last input was a tail."""
 
@@ -290,7 +324,17 @@ class Captions:
             log.error("a stored state cannot be restored: %s", type(error).__name__)
             raise ProtocolError("session", DAMAGED) from None
         choice = StreamChoice(
-            *(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag, found.also, found.follows)
+            *(
+                model,
+                found.k,
+                found.punctuation,
+                found.policy,
+                found.pause,
+                found.target_lag,
+                found.also,
+                found.follows,
+            ),
+            glossary=stream.glossary if found.own_glossary else None,
         )
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 
@@ -312,6 +356,7 @@ class Captions:
                     choice.target_lag,
                     choice.also,
                     choice.follows,
+                    choice.glossary is not None,
                 )
             )
         )
@@ -339,6 +384,7 @@ class Captions:
     def _apply_one(self, item: Input, clock: Clock) -> Steps[list[Event]]:
         match item:
             case Word(_, text, at):
+                self._follow_glossary()
                 self._at = at if at is None or self._at is None else max(self._at, at)
                 source = SourceWord(text, self._before.read + self.stream.read, self._now(clock), at)
                 records = yield from self.stream.push_steps(text, (source.ms if at is None else at) / 1000)
@@ -401,7 +447,16 @@ class Captions:
             records = yield from self.stream.flush_steps()
             events += self._events(records[:-1], clock)
             self._begin_next()
+        self._follow_glossary()
         return [*events, self.settings_event(self._now(clock))]
+
+    def _follow_glossary(self) -> None:
+        """From the next sentence on, the terms are those that hold now: files change while somebody speaks."""
+        now = glossary_of(self.translators, self.choice)
+        if now is not self._terms:
+            self._terms = now
+            if (now or None) != self.stream.glossary:
+                self.stream.change(glossary=now)
 
     def _begin_next(self) -> None:
         """Another stream, after the one that has ended."""
@@ -453,4 +508,5 @@ class Captions:
             self.choice.punctuation,
             self.choice.policy,
             self.choice.target_lag,
+            len(self.stream.glossary or ()) or None,
         )

@@ -36,6 +36,7 @@ from turia.server.access import Keys
 from turia.server.addresses import Addresses, url_of
 from turia.server.app import Access, make_app
 from turia.server.captions import Translators
+from turia.server.glossaries import follow_glossaries, parse_tables
 from turia.server.limits import Limits
 from turia.server.pages import Pages
 from turia.server.rooms import parse_room
@@ -84,6 +85,8 @@ class Deployed:
     beam: Positive | None = None
     policy: str | None = None
     """Of new streams; each model's own without."""
+    glossaries: tuple[str, ...] = ()
+    """Tables of terms, [MODEL=]FILE; the same files on every node."""
     audience: Natural = 50
     """Viewers of a stream, in the mean."""
     least: Positive = 1
@@ -135,7 +138,9 @@ def load_models(deployed: Deployed) -> Translators:
         )
         for name in names
     ]
-    return {translator.model.name: translator for translator in loaded}
+    translators = {translator.model.name: translator for translator in loaded}
+    follow_glossaries(translators, parse_tables(deployed.glossaries))
+    return translators
 
 
 @serve.ingress()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.experiments.sweep.toys import model, recipe
+from turia.experiments.sweep.curves import curve_names
 from turia.experiments.sweep.plan import configurations
+from turia.runtime.glossary_file import read_glossary
 
 
 def test_blocks_and_max_lag_are_told_apart_and_told_only_where_they_are_used() -> None:
@@ -22,6 +24,17 @@ def test_blocks_and_max_lag_are_told_apart_and_told_only_where_they_are_used() -
     assert found[2].as_json().keys() == {
         "window", "policy", "history", "encoding", "recompute", "beam", "gamma"
     }  # fmt: skip
+
+
+def test_a_glossary_runs_everything_a_second_time(tmp_path: Path) -> None:
+    table = tmp_path / "terms.tsv"
+    table.write_text("ka\tmi\n")
+    keys = {"k": (2,), "windows": (), "history": (0,), "beam": (1,), "offline": False}
+    plain, steered = configurations(recipe(tmp_path, glossary=table, **keys), model())
+    assert [plain.name(), steered.name()] == ["oracle-k2-h0", "oracle-k2-h0-terms"]
+    assert "glossary" not in plain.as_json()
+    assert steered.as_json()["glossary"] == str(read_glossary(table))
+    assert list(curve_names([plain, steered]).values()) == ["oracle segments", "oracle segments, glossary"]
 
 
 def test_every_variant_has_a_folder_of_its_own() -> None:

@@ -11,6 +11,7 @@ from turia.policy.base import Policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
+from turia.text.glossary import Glossary
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Configuration:
     """Words after which the stream is cut, in place of sentences."""
     max_lag: int | None = None
     target_lag: str | None = None
+    glossary: Glossary | None = None
 
     @property
     def offline(self) -> bool:
@@ -58,6 +60,8 @@ class Configuration:
             parts.append("ceil")
         if self.target_lag is not None:
             parts.append(f"target{self.target_lag}")
+        if self.glossary is not None:
+            parts.append("terms")
         return "-".join(parts)
 
     def _policy_name(self) -> str:
@@ -69,8 +73,9 @@ class Configuration:
 
     def as_json(self) -> dict[str, Any]:
         # What is newer than release 0.1 is left out where it is not used: what was translated before is still good.
-        newer = {name for name in ("block", "max_lag", "target_lag") if getattr(self, name) is None}
-        found = asdict(self) | {"policy": str(self.policy)}
+        newer = {name for name in ("block", "max_lag", "target_lag", "glossary") if getattr(self, name) is None}
+        # Its digest tells one glossary from another.
+        found = asdict(self) | {"policy": str(self.policy), "glossary": str(self.glossary)}
         return {name: value for name, value in found.items() if name not in newer}
 
 

@@ -44,6 +44,8 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
             parts.append(one.policy.name)
         if one.target_lag is not None:
             parts.append("kept lag")
+        if one.glossary is not None:
+            parts.append("glossary")
         if "history" in differing:
             parts.append(f"h = {one.history}")
         if "encoding" in differing:

@@ -19,6 +19,7 @@ from turia.experiments.sweep.streams import SweptTest, write_streams
 from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.whole import Whole
 from turia.runtime.folder import ModelFolder, load_folder
+from turia.runtime.glossary_file import read_glossary
 from turia.runtime.heads import head_list
 from turia.runtime.home import named_model
 from turia.runtime.translator import find_model
@@ -143,13 +144,25 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
     variants = product(
         recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
     )
+    glossaries = (None,) if recipe.glossary is None else (None, read_glossary(recipe.glossary))
     return [
         Configuration(
-            window, policy, history, encoding, recompute, beam, recipe.gamma, block, _max_lag(recipe, policy), target
+            window,
+            policy,
+            history,
+            encoding,
+            recompute,
+            beam,
+            recipe.gamma,
+            block,
+            _max_lag(recipe, policy),
+            target,
+            glossary,
         )
         for history, encoding, recompute, beam in variants
         for window, block, policy in segmentations
         for target in (None, *(recipe.target_lag if policy.movable else ()))
+        for glossary in glossaries
     ]
 
 

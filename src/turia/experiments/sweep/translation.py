@@ -83,6 +83,7 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
             beam=configuration.beam,
             max_lag=configuration.max_lag,
             target_lag=configuration.target_lag,
+            glossary=configuration.glossary,
             segmenter=segmenter,
         )
 

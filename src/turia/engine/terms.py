@@ -1,0 +1,313 @@
+"""A glossary at work in the search: pieces of a translation become likelier once its term has been read.
+
+The search asks for the scores of the next piece, wherever it is in a hypothesis. If the words read so far have a term
+whose translation is not there yet, the piece that would begin it gets a bonus, and each piece that goes on with it gets
+a larger one. So the model still decides where in the sentence the term stands, and no search, policy or batch needs to
+know of glossaries. What is in the translation already has no bonus any more, and a sentence without terms has the very
+scores of the model.
+
+All of it follows from the words read and the pieces written: a restored stream has the same bonuses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.engine.backend import DecodeRequest, Logits, LookRequest, Steps
+from turia.engine.model import Model
+from turia.engine.settings import LONGEST_WORD
+from turia.errors import ConfigError
+from turia.text.glossary import Glossary, Term
+from turia.text.normalise import normalise_word
+from turia.text.subwords import Flags, Subwords
+from turia.text.symbols import CLOSING_IDS, UNK_ID, WORD_END
+
+FORCED, BEGIN, GO_ON = 20.0, 5.0, 10.0
+"""Bonuses, as log-probabilities before they are normalised: where attention is on the term, where it is less sure, and
+for the rest of a translation. Chosen on a dev set (docs/terms.md)."""
+BEGIN_BLIND = 2.0
+"""Of a model that does not show its attention: whether the term's turn has come is not known."""
+SURE = 0.35
+"""Share of the attention on a term, if that is its top, at which the term's turn has come."""
+_FREQUENT, _SHORT = 120, 4
+"""Small words are so short, and among the first so many whole words, or the first hundredth, of a vocabulary."""
+_OPTIONAL = 0.4
+"""Of a bonus, for optional terms."""
+_ENDINGS = ("", ",", ".", "?", "!", ";", ":", ")", "'s", "’s")
+"""Marks are part of the word before them, and of its pieces."""
+
+if TYPE_CHECKING:
+    from turia.engine.writer import Writer
+
+LONGEST_TERM = 100
+"""Pieces of a translation that is gone on with."""
+_CAPITAL, _ENDING = 1.0, 0.1
+"""What a spelling has less of a bonus for capitals and for marks that are not the glossary's."""
+Pieces = tuple[int, ...]
+Floats = npt.NDArray[np.float32]
+
+
+class TermPieces:
+    """The translations of a glossary in the pieces of a vocabulary."""
+
+    def __init__(self, glossary: Glossary, subwords: Subwords) -> None:
+        self.glossary, self.subwords = glossary, subwords
+        self._spellings = {term: _spellings(term, subwords) for term in glossary.terms}
+        self.is_small = _small_words(subwords)
+        """[V] words such as `the` and `of`, which may stand before a term."""
+
+    def __deepcopy__(self, memo: object) -> TermPieces:
+        return self
+
+    def spellings(self, term: Term, first: bool) -> Sequence[Spelling]:
+        """All ways to write the translation of a term; with a capital if it is the `first` of a sentence, unless the
+        glossary says otherwise."""
+        found = self._spellings[term]
+        return found.first if first else found.later
+
+
+@lru_cache(maxsize=64)
+def term_pieces(glossary: Glossary, subwords: Subwords) -> TermPieces:
+    """The glossary in these pieces; a ConfigError names the first translation that they cannot spell."""
+    return TermPieces(glossary, subwords)
+
+
+def check_glossary(model: Model, glossary: Glossary | None) -> None:
+    """That the model can spell all translations."""
+    if glossary is not None:
+        term_pieces(glossary, model.target_subwords)
+
+
+class Spelling(NamedTuple):
+    """One way to write a translation."""
+
+    pieces: Pieces
+    less: float
+    """Of a bonus: capitals and marks that the glossary does not have are for the model to ask for."""
+
+
+class _Spellings(NamedTuple):
+    first: tuple[Spelling, ...]
+    later: tuple[Spelling, ...]
+
+
+def _spellings(term: Term, subwords: Subwords) -> _Spellings:
+    given = term.target
+    first = given if term.exact else (_capital(given[0]), *given[1:])
+    every = given if term.exact else tuple(map(_capital, given))
+    return _Spellings(
+        _with_endings(term, {first: 0.0, every: 0.0 if every == first else _CAPITAL}, subwords),
+        _with_endings(term, {every: _CAPITAL, first: _CAPITAL, given: 0.0}, subwords),
+    )
+
+
+def _with_endings(term: Term, written: Mapping[tuple[str, ...], float], subwords: Subwords) -> tuple[Spelling, ...]:
+    found: dict[Pieces, float] = {}
+    for (*before, last), less in written.items():
+        # With the space first, marks are pieces of their own that follow.
+        for ending in ("",) if subwords.space_first else _ENDINGS:
+            encoded = [subwords.encode_word(word) for word in (*before, last + ending)]
+            if not ending and any(UNK_ID in word or len(word) >= LONGEST_WORD for word in encoded):
+                raise ConfigError(
+                    f"glossary: the model's subwords cannot spell {term.translation!r} (for {str(term)!r}); "
+                    "leave the term out"
+                )
+            found[tuple(piece for word in encoded for piece in word)] = less + (_ENDING if ending else 0.0)
+    return tuple(Spelling(pieces, less) for pieces, less in found.items())
+
+
+def _capital(word: str) -> str:
+    return word[0].upper() + word[1:]
+
+
+def _small_words(subwords: Subwords) -> Flags:
+    """[V] the first whole words of a vocabulary, which are its most frequent ones, if they are short."""
+    flags = np.zeros(len(subwords), dtype=np.bool_)
+    whole = subwords.starts_word if subwords.space_first else subwords.ends_word
+    for piece in np.flatnonzero(whole)[: min(_FREQUENT, len(subwords) // 100)]:
+        word = subwords.pieces[piece].strip(WORD_END)
+        flags[piece] = word.isalpha() and len(word) <= _SHORT
+    return flags
+
+
+class SentenceTerms:
+    """The terms of one sentence, and which of them are still to be written."""
+
+    def __init__(self, terms: TermPieces) -> None:
+        self._terms = terms
+        self._read: tuple[int, bool] = (0, False)
+        self._places: dict[Term, list[int]] = {}
+
+    def missing(self, heard: Sequence[str], complete: bool, written: Sequence[int]) -> dict[Term, list[int]]:
+        """Terms that were read more often than their translations are `written`, and where their words stand."""
+        if self._read != (len(heard), complete):
+            self._read, self._places = (len(heard), complete), {}
+            for first, term in self._terms.glossary.found(heard, complete):
+                self._places.setdefault(term, []).extend(range(first, first + len(term.source)))
+        if not self._places:
+            return {}
+        words = [_bare(word) for word in self._terms.subwords.decode_words(self._finished(written))]
+        wanted = Counter[tuple[str, ...]]()
+        for term, places in self._places.items():
+            wanted[_target(term)] += len(places) // len(term.source)
+        return {
+            term: places
+            for term, places in self._places.items()
+            if _count(_target(term), words) < wanted[_target(term)]
+        }
+
+    def _finished(self, written: Sequence[int]) -> Sequence[int]:
+        """Without the word that is only begun. With the space first, it may be whole."""
+        if self._terms.subwords.space_first:
+            return written
+        ends = np.flatnonzero(self._terms.subwords.ends_word[list(written)])
+        return written[: int(ends[-1]) + 1] if len(ends) else []
+
+    def steered(
+        self, logits: Logits, missing: dict[Term, list[int]], written: Sequence[int], attention: Floats | None
+    ) -> Logits:
+        """The scores of the piece after `written` with the bonuses of what is `missing`. Those given stay as they are.
+        `attention` is that of the row, on each source word."""
+        bonuses: dict[int, float] = {}
+
+        def add(piece: int, bonus: float) -> None:
+            bonuses[piece] = max(bonuses.get(piece, 0.0), bonus)
+
+        begun = _words_begun(written, self._terms.subwords)
+        between, turn = self._is_between(written, logits), self.is_turn(written, logits)
+        for term, places in missing.items():
+            begin = _begin_bonus(term, attention, places)
+            go_on = max(begin, GO_ON) if between else GO_ON
+            goes_on = False
+            for last in begun:
+                for pieces, less in self._terms.spellings(term, first=len(last) == len(written)):
+                    if len(last) < len(pieces) and last == pieces[: len(last)]:
+                        add(pieces[len(last)], go_on - less)
+                        goes_on = True
+            if turn and not goes_on:
+                for pieces, less in self._terms.spellings(term, first=not written):
+                    add(pieces[0], begin - less)
+        if not bonuses:
+            return logits
+        steered = logits.copy()
+        for piece, bonus in bonuses.items():
+            steered[piece] += bonus
+        return steered
+
+    def is_turn(self, written: Sequence[int], logits: Logits) -> bool:
+        """Whether a term may begin here: not where the model has a small word for it first, such as an article."""
+        return self._is_between(written, logits) and not self._terms.is_small[int(np.argmax(logits))]
+
+    def _is_between(self, written: Sequence[int], logits: Logits) -> bool:
+        """Whether a word may begin here. With the space first: if the model would begin one, or end the sentence."""
+        subwords = self._terms.subwords
+        if not written or not subwords.space_first:
+            return not written or bool(subwords.ends_word[written[-1]])
+        best = int(np.argmax(logits))
+        return best in CLOSING_IDS or bool(subwords.starts_word[best])
+
+
+def _begin_bonus(term: Term, attention: Floats | None, places: Sequence[int]) -> float:
+    """The bonus of a term that may begin here, by the attention on its words."""
+    if attention is None or not (every := float(attention.sum())) > 0:
+        bonus = BEGIN_BLIND
+    else:
+        share, is_top = float(attention[places].sum()) / every, int(attention.argmax()) in places
+        if is_top and share >= SURE and not term.optional:
+            return FORCED
+        bonus = BEGIN * min(1.0, share / 0.5) * (1.0 if is_top else 0.3)
+    return _OPTIONAL * bonus if term.optional else bonus
+
+
+# --- for writer, beam and drafts --------------------------------------------------------------------------------------
+
+
+class ScoredRow(NamedTuple):
+    """A row that the model has scored."""
+
+    pieces: Pieces
+    """After what is written, before the piece that is scored."""
+    request: DecodeRequest
+    logits: Logits
+
+
+def steer(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
+    """The scores of these rows with their bonuses. Rows where a term may begin are looked at first, if the model can:
+    its attention says whether the term's turn has come."""
+    found = [row.logits for row in rows]
+    if writer.terms is None:
+        return found
+    missing = [_missing(writer, row.pieces) for row in rows]
+    asked = [
+        number
+        for number, row in enumerate(rows)
+        if writer.model.backend.can_look
+        and missing[number]
+        and writer.terms.is_turn([*writer.target.ids, *row.pieces], row.logits)
+    ]
+    attention: dict[int, Floats] = {}
+    if asked:
+        requests = [rows[number].request for number in asked]
+        looks = yield [LookRequest(one.state, one.memory, one.ids, one.limit) for one in requests]
+        attention = {
+            number: _on_words(writer, look.attention[:, :, -1]) for number, look in zip(asked, looks, strict=True)
+        }
+    for number, row in enumerate(rows):
+        if missing[number]:
+            written = [*writer.target.ids, *row.pieces]
+            found[number] = writer.terms.steered(row.logits, missing[number], written, attention.get(number))
+    return found
+
+
+def steer_looked_at(writer: Writer, logits: Logits, attention: Floats | None, pieces: Sequence[int]) -> Logits:
+    """The scores of what follows `pieces` with their bonuses, where the row's `attention` [L, H, S] is known."""
+    missing = _missing(writer, pieces)
+    if not missing:
+        return logits
+    assert writer.terms is not None
+    on_words = None if attention is None else _on_words(writer, attention)
+    return writer.terms.steered(logits, missing, [*writer.target.ids, *pieces], on_words)
+
+
+def _missing(writer: Writer, pieces: Sequence[int]) -> dict[Term, list[int]]:
+    if writer.terms is None:
+        return {}
+    return writer.terms.missing(writer.heard, writer.closing is not None, [*writer.target.ids, *pieces])
+
+
+def _on_words(writer: Writer, attention: Floats) -> Floats:
+    return writer.by_source_word(writer.model.attention.of(attention))
+
+
+def _words_begun(written: Sequence[int], subwords: Subwords) -> list[Pieces]:
+    """The last pieces of `written`, from each place on where a word begins, as far as a term may have begun there."""
+    found = []
+    for place in range(len(written) - 1, max(-1, len(written) - 1 - LONGEST_TERM), -1):
+        if subwords.space_first:
+            starts = bool(subwords.starts_word[written[place]])
+        else:
+            starts = place == 0 or bool(subwords.ends_word[written[place - 1]])
+        if starts:
+            found.append(tuple(written[place:]))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _bare(word: str) -> str:
+    return normalise_word(word).removesuffix("'s")
+
+
+def _target(term: Term) -> tuple[str, ...]:
+    return tuple(map(_bare, term.target))
+
+
+def _count(target: tuple[str, ...], words: Sequence[str]) -> int:
+    """How often `target` is in `words`."""
+    length = len(target)
+    return sum(tuple(words[first : first + length]) == target for first in range(len(words) - length + 1))
