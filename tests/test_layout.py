@@ -19,7 +19,6 @@ ELSEWHERE = {
     # What only a whole stream shows.
     "turia.engine.backend": "the types of requests; engine/test_stream.py",
     "turia.engine.batcher": "engine/test_stream.py and engine/test_policies.py: many streams at once",
-    "turia.engine.beam": "engine/test_search.py",
     "turia.engine.draft": "engine/test_policies.py",
     "turia.engine.model": "the properties of a model; engine/test_state.py",
     "turia.engine.window": "engine/test_stream.py and engine/test_state.py",

@@ -182,7 +182,7 @@ class _Drafter:
         margins = before.margins[: len(pieces)]
         return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
 
-    def _chances(self, row: _Row, words: _WordCount) -> npt.NDArray[np.float64]:
+    def _chances(self, row: _Row, words: _WordCount) -> Logits:
         return log_probabilities(row.logits, self.writer.forbidden(words.begun, may_end=True))
 
     def _is_full(self, words: _WordCount, pieces: list[int]) -> bool:
