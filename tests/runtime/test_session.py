@@ -160,6 +160,78 @@ def test_a_state_is_a_value(both: MakeBoth, precision: Precision, positions: Pos
     assert (state.length, first.length, memory.length) == (4, 6, 6)
 
 
+def beam_step(states: list[TargetState], memory: SourceState, pieces: list[int]) -> list[DecodeRequest]:
+    """A step of a beam: each state is continued by a piece of its own."""
+    limit = np.array([memory.length])
+    return [DecodeRequest(state, memory, np.array([piece]), limit) for state, piece in zip(states, pieces, strict=True)]
+
+
+PATHS = [[40, 50, 60], [41, 52, 62], [41, 52, 63], [41, 51, 61]]
+"""Pieces of four hypotheses. The second and the third part late."""
+
+
+def search(runtime: Runtime, begun: list[tuple[TargetState, SourceState]]) -> list[list[tuple[TargetState, Floats]]]:
+    """Three steps of a beam over PATHS, of several streams together."""
+    alive = [[(state, np.zeros(0, dtype=np.float32))] * len(PATHS) for state, _ in begun]
+    for step in range(3):
+        # Four hypotheses begin at one state; in the next steps two of them continue one and the same.
+        parents = [0, 1, 2, 3] if step == 0 else [0, 1, 1, 3] if step == 1 else [0, 1, 2, 3]
+        requests = [
+            beam_step([found[parent][0] for parent in parents], memory, [path[step] for path in PATHS])
+            for found, (_, memory) in zip(alive, begun, strict=True)
+        ]
+        results = runtime.decode([request for beam in requests for request in beam])
+        alive = [results[place : place + len(PATHS)] for place in range(0, len(results), len(PATHS))]
+    return alive
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("positions", BOTH_POSITIONS)
+def test_hypotheses_are_rows_of_one_stream(both: MakeBoth, precision: Precision, positions: Positions) -> None:
+    """Each gets what it gets as a stream of its own, up to rounding; and in a batch, what its beam gets alone."""
+    runtime = both("pre", True, precision, positions).runtime
+    begun = []
+    for seed in range(6):
+        memory = encoded(runtime, 7 + seed, seed)
+        assert memory is not None
+        state = decoded(runtime, memory, 60 + seed, seed)
+        assert state is not None
+        begun.append((state, memory))
+    together = search(runtime, begun)
+    for start, found in zip(begun, together, strict=True):
+        [alone] = search(runtime, [start])
+        for path, (state, logits), (_, same) in zip(PATHS, found, alone, strict=True):
+            np.testing.assert_allclose(logits, same, atol=ROUNDING if precision == "float32" else 0.0, rtol=0)
+            expected_state, memory = start
+            for piece in path:
+                [(expected_state, expected)] = runtime.decode(beam_step([expected_state], memory, [piece]))
+            assert state.length == expected_state.length
+            bound = ROUNDING if precision == "float32" else 0.02 * float(np.ptp(expected))
+            np.testing.assert_allclose(logits, expected, atol=bound, rtol=0)
+            # A hypothesis goes on like any other state: by several rows, or cut.
+            going_on = [
+                runtime.decode([DecodeRequest(each, memory, ids(2, 3), np.full(2, memory.length))])[0][1]
+                for each in (state, expected_state, state.truncated(state.length - 1))
+            ]
+            np.testing.assert_allclose(going_on[0], going_on[1], atol=bound, rtol=0)
+            assert np.abs(going_on[2] - going_on[1]).max() > 100 * ROUNDING
+
+
+def test_hypotheses_do_not_change_what_they_begin_at(both: MakeBoth) -> None:
+    runtime = both("pre", True, "int8").runtime
+    memory = encoded(runtime, 6, 1)
+    assert memory is not None
+    state = decoded(runtime, memory, 4, 2)
+    assert state is not None
+    [(_, before)] = runtime.decode(beam_step([state], memory, [44]))
+    [first] = search(runtime, [(state, memory)])
+    [second] = search(runtime, [(state, memory)])
+    for (_, one), (_, other) in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+    [(_, after)] = runtime.decode(beam_step([state], memory, [44]))
+    np.testing.assert_array_equal(after, before)
+
+
 @pytest.mark.parametrize("positions", BOTH_POSITIONS)
 def test_int8_is_near_float32_however_it_is_cut(both: MakeBoth, positions: Positions) -> None:
     transformer, runtime = both("pre", True, "int8", positions)

@@ -65,6 +65,6 @@ def test_what_is_no_fault_of_the_graphs_is_not_called_one(model_folder: Path, mo
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("turia.runtime.session._feeds", fail)
+    monkeypatch.setattr("turia.runtime.session.feeds", fail)
     with pytest.raises(MemoryError):
         Translator.load(model_folder)

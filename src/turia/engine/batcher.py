@@ -6,7 +6,7 @@ own steps keep their order. No clock and no thread in here: whoever has several 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from turia.engine.backend import Backend, DecodeRequest, EncodeRequest, LookRequest, Requests, Steps, run_requests
@@ -60,12 +60,23 @@ def _first(job: _Job[T]) -> EncodeRequest | DecodeRequest:
 
 def _step(jobs: Sequence[_Job[T]], backend: Backend, most: int) -> None:
     """One step for all `jobs`, whose requests are of one kind."""
-    requests: list[Any] = [request for job in jobs for request in job.requests or ()]
-    results: list[Any] = []
-    for begin in range(0, len(requests), most):
-        results += run_requests(requests[begin : begin + most], backend)
-    begin = 0
-    for job in jobs:
-        count = len(job.requests or ())
-        job.advance(results[begin : begin + count])
-        begin += count
+    for together in _cut([len(job.requests or ()) for job in jobs], most):
+        group = jobs[together]
+        results = run_requests([request for job in group for request in job.requests or ()], backend)
+        begin = 0
+        for job in group:
+            count = len(job.requests or ())
+            job.advance(results[begin : begin + count])
+            begin += count
+
+
+def _cut(counts: Sequence[int], most: int) -> Iterator[slice]:
+    """Jobs with so many requests each, cut into groups of at most `most`. What a job asks for at once, such as the
+    hypotheses of a beam, stays together: cut in two, it would be rounded otherwise than alone."""
+    begin, total = 0, 0
+    for place, count in enumerate(counts):
+        if total and total + count > most:
+            yield slice(begin, place)
+            begin, total = place, 0
+        total += count
+    yield slice(begin, len(counts))

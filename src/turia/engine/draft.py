@@ -184,7 +184,7 @@ class _Drafter:
         margins = before.margins[: len(pieces)]
         return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
 
-    def _chances(self, row: _Row, words: _WordCount, pieces: Sequence[int]) -> npt.NDArray[np.float64]:
+    def _chances(self, row: _Row, words: _WordCount, pieces: Sequence[int]) -> Logits:
         logits = self._steered(row, pieces)
         return log_probabilities(logits, self.writer.forbidden(words.begun, may_end=True))
 

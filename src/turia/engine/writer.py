@@ -36,7 +36,7 @@ from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_row
 from turia.text.subwords import WordJoiner
 from turia.text.symbols import BRK_ID, CLOSING_IDS
 
-SEARCH_VERSION = 2
+SEARCH_VERSION = 3
 """Raised when the same model writes other words: what was translated before is not the same any more."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 

@@ -3,13 +3,15 @@
 A state is an immutable value: what an encoder or a decoder keeps of the positions so far. States of one sequence share
 a buffer with room to grow, into which each call writes its new columns behind the old ones; the second of two
 continuations of one state gets a copy. So a step costs what is new in it, and a state that somebody holds on to never
-changes.
+changes. Requests of one call that continue one buffer by a row each are hypotheses of a beam: they share the buffer,
+and go through the graph as rows of one stream, each with a mask of its own (rows.py).
 
 Several requests go through one graph together, and each gets what it would get alone: to the last bit with int8, up to
-the rounding of sums with float32. The same calls give the same bits. Rows that are cut into other calls give the same
-up to rounding, which int8 makes larger (docs/decisions/015). One thread at a time may use a runtime.
+the rounding of sums with float32. The hypotheses of a beam count as one here: they stay together. The same calls give
+the same bits. Rows that are cut into other calls give the same up to rounding, which int8 makes larger
+(docs/decisions/015). One thread at a time may use a runtime.
 
-Letters: P columns kept, R new rows, C columns of a buffer (C - P are free), H heads, E head size, V vocabulary.
+Letters: R new rows, H heads, E head size, V vocabulary.
 """
 
 from __future__ import annotations
@@ -17,27 +19,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
+from turia.runtime.rows import Columns, Floats, Rows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 from turia.runtime.shape import Shape
 from turia.text.layout import Ints
 
-Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 CPU = ("CPUExecutionProvider",)
 GPU = ("CUDAExecutionProvider", *CPU)
 """Needs `onnxruntime-gpu` in place of `onnxruntime`."""
-_ROOM = 64
-"""Buffers grow by so many columns. Free columns cost a little in each attention, growing costs a copy."""
 _GRAPH_ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
     IndexError,
@@ -49,37 +48,6 @@ _GRAPH_ERRORS: tuple[type[Exception], ...] = (
     ),
 )
 """What a graph that does not fit leads to: ONNX Runtime's own exceptions, which share no base, and numpy's."""
-
-
-class Columns:
-    """Keys and values of all layers, shared by the states of one sequence. What is written is never changed."""
-
-    def __init__(self, array: Floats, filled: int) -> None:
-        """`array` [A, H, C, E], of which the first `filled` columns are in use."""
-        self._array, self._filled = array, filled
-        self.room: int = array.shape[2]
-        """C"""
-        self.tensors: list[Floats] = [part[None] for part in array]
-        """A views [1, H, C, E], as graphs take them."""
-
-    def extended(self, length: int, new: Floats) -> Columns:
-        """The first `length` columns and `new` [A, H, R, E] after them: here if that is still free, else in a copy."""
-        end = length + new.shape[2]
-        columns = self if self._filled == length and end <= self.room else self._copy(length, end)
-        columns._array[:, :, length:end] = new
-        columns._filled = end
-        return columns
-
-    def zeros(self, length: int) -> Columns:
-        """As many layers and heads, `length` columns of zeros."""
-        tensors, heads, _, size = self._array.shape
-        return Columns(np.zeros((tensors, heads, -(-length // _ROOM) * _ROOM, size), dtype=np.float32), length)
-
-    def _copy(self, length: int, end: int) -> Columns:
-        # Zeros: a free column has no weight in an attention, but no weight times not-a-number is not-a-number.
-        columns = self.zeros(end)
-        columns._array[:, :, :length] = self._array[:, :, :length]
-        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,22 +72,27 @@ class TargetState:
     """For more target rows."""
     states: Floats | None = None
     """[1, D] of the last row of the last call, or [R, D] of all of its rows if it was a look."""
+    own: Ints | None = None
+    """[length] of a hypothesis: which columns of `kept` are its own. None: the first ones."""
+    beam_end: int = 0
+    """Of a hypothesis: where the columns of its beam end, and where those of the next step begin."""
 
     def truncated(self, length: int) -> TargetState:
         """The state of the first `length` rows."""
-        return self if length == self.length else TargetState(length, self.kept)
+        if length == self.length:
+            return self
+        if self.own is None:
+            return TargetState(length, self.kept)
+        return TargetState(length, self.kept, own=self.own[:length], beam_end=self.beam_end)
 
+    @property
+    def end(self) -> int:
+        """Where new columns begin. The same calls write to the same places, and so are rounded alike."""
+        return self.length if self.own is None else self.beam_end
 
-class _Rows(NamedTuple):
-    """The new rows of one stream, and what they see."""
-
-    ids: Ints
-    limits: Ints
-    """[R] columns of kept and new ones together."""
-    length: int
-    kept: Columns
-    memory: Columns | None = None
-    memory_limits: Ints | None = None
+    def columns(self) -> Ints:
+        """[length]"""
+        return np.arange(self.length) if self.own is None else self.own
 
 
 class Runtime:
@@ -138,13 +111,17 @@ class Runtime:
         self._begin_decoding = _nothing(shape, shape.decoder_layers)
         self._check(folder)
 
-    def warm_up(self, streams: int) -> None:
+    def warm_up(self, streams: int, beam: int = 1) -> None:
         """Loads the graphs for up to so many streams and runs each once, so that no later step has to begin."""
         one = np.ones(1, dtype=np.int64)
+        # Without graphs for beams, each hypothesis is a stream.
+        most = streams if self.can_look else streams * beam
         for size in STREAMS:
             [memory, *_] = self.encode([EncodeRequest(None, one, one)] * size)
-            self.decode([DecodeRequest(None, memory, one, one)] * size)
-            if size >= streams:
+            states = [state for state, _ in self.decode([DecodeRequest(None, memory, one, one)] * size)]
+            if beam > 1:
+                self.decode([DecodeRequest(state, memory, one, one) for state in states for _ in range(2)])
+            if size >= most:
                 break
 
     def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
@@ -152,10 +129,10 @@ class Runtime:
         results = []
         for group in _groups(requests):
             states = [self._encoded(request.state) for request in group]
-            rows = []
-            for request, state in zip(group, states, strict=True):
-                _check_limits(request.reach, state.length + len(request.ids))
-                rows.append(_Rows(request.ids, request.reach, state.length, state.kept))
+            rows = [
+                rows_in_order(request.ids, request.reach, state.length, state.kept)
+                for request, state in zip(group, states, strict=True)
+            ]
             kept, memory, *given = self._encoder.run(rows)
             for state, place in zip(states, _places(rows), strict=True):
                 results.append(
@@ -170,34 +147,81 @@ class Runtime:
 
     def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         """The state of each request with its new rows, and the logits [V] of the last row."""
+        beams: list[Sequence[DecodeRequest]] = []
+        alone: list[DecodeRequest] = []
+        order: list[tuple[bool, int]] = []
+        """Of each request: whether it is one of a beam, and its place among those or the others."""
+        found = _beams(requests) if self.can_look else [[request] for request in requests]
+        for together in found:
+            is_beam = len(together) > 1 or _is_hypothesis(together[0])
+            before = sum(map(len, beams)) if is_beam else len(alone)
+            order += [(is_beam, before + place) for place in range(len(together))]
+            if is_beam:
+                beams.append(together)
+            else:
+                alone += together
+        results = {True: self._decode_beams(beams), False: self._decode_alone(alone)}
+        return [results[is_beam][place] for is_beam, place in order]
+
+    def _decode_alone(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         results = []
         for group in _groups(requests):
-            rows = [self._rows(request) for request in group]
+            states = [self._in_order(request.state) for request in group]
+            rows = [self._rows(request, state) for request, state in zip(group, states, strict=True)]
             kept, logits, *given = self._decoder.run(rows)
-            for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
+            for stream, (state, place) in enumerate(zip(states, _places(rows), strict=True)):
                 last = given[0][stream : stream + 1] if given else None
-                results.append((_extended(one, kept[:, :, place], last), logits[stream]))
+                results.append((_extended(state, kept[:, :, place], last), logits[stream]))
+        return results
+
+    def _decode_beams(self, beams: Sequence[Sequence[DecodeRequest]]) -> list[tuple[TargetState, Floats]]:
+        """Each beam is one stream; the graph that looks gives the logits of all rows."""
+        results = []
+        for group in _groups(beams):
+            states = [[self._decoded(request.state) for request in beam] for beam in group]
+            rows = []
+            for beam, own in zip(group, states, strict=True):
+                memory = self._encoded(beam[0].memory)
+                ids, limits = (np.concatenate(parts) for parts in zip(*((r.ids, r.limit) for r in beam), strict=True))
+                new = rows_of_hypotheses(ids, [state.columns() for state in own], own[0].kept)
+                rows.append(with_memory(new, memory.memory, memory.length, limits))
+            kept, logits, *attention = self._looker.run(rows)
+            given = attention[_streams(len(rows)) :]
+            for own, place in zip(states, _places(rows), strict=True):
+                begin = own[0].end
+                columns = own[0].kept.extended(begin, kept[:, :, place])
+                for row, state in enumerate(own):
+                    last = given[0][place.start + row : place.start + row + 1] if given else None
+                    seen = np.append(state.columns(), begin + row)
+                    grown = TargetState(state.length + 1, columns, last, seen, begin + len(own))
+                    results.append((grown, logits[place.start + row]))
         return results
 
     def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
         """The same with logits and cross-attention of all new rows."""
         results = []
         for group in _groups(requests):
-            rows = [self._rows(request) for request in group]
+            olds = [self._in_order(request.state) for request in group]
+            rows = [self._rows(request, state) for request, state in zip(group, olds, strict=True)]
             kept, logits, *attention = self._looker.run(rows)
             # As many attentions as the graph has streams; states, which older graphs do not give, come after them.
-            given = attention[_streams(rows) :]
-            for stream, (one, place) in enumerate(zip(rows, _places(rows), strict=True)):
+            given = attention[_streams(len(rows)) :]
+            for stream, (old, place) in enumerate(zip(olds, _places(rows), strict=True)):
                 seen = attention[stream][:, :, :, : group[stream].memory.length]
                 states = given[0][place] if given else None
-                results.append(Looks(_extended(one, kept[:, :, place], states), logits[place], seen))
+                results.append(Looks(_extended(old, kept[:, :, place], states), logits[place], seen))
         return results
 
-    def _rows(self, request: DecodeRequest) -> _Rows:
-        state, memory = self._decoded(request.state), self._encoded(request.memory)
-        _check_limits(request.limit, memory.length)
+    def _rows(self, request: DecodeRequest, state: TargetState) -> Rows:
+        memory = self._encoded(request.memory)
         causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
-        return _Rows(request.ids, causal, state.length, state.kept, memory.memory, request.limit)
+        rows = rows_in_order(request.ids, causal, state.length, state.kept)
+        return with_memory(rows, memory.memory, memory.length, request.limit)
+
+    def _in_order(self, state: DecoderState | None) -> TargetState:
+        """The state with its columns one after the other: of a hypothesis, a copy."""
+        found = self._decoded(state)
+        return found if found.own is None else TargetState(found.length, found.kept.gathered(found.own), found.states)
 
     def _encoded(self, state: EncoderState | None) -> SourceState:
         if state is None:
@@ -233,14 +257,39 @@ class Runtime:
             )
 
 
-def _extended(rows: _Rows, kept: Floats, states: Floats | None) -> TargetState:
-    """The state that `rows` continue, with the columns of the new rows."""
-    return TargetState(rows.length + len(rows.ids), rows.kept.extended(rows.length, kept), states)
+def _extended(state: TargetState, kept: Floats, states: Floats | None) -> TargetState:
+    """The state with the columns of new rows."""
+    return TargetState(state.length + kept.shape[2], state.kept.extended(state.length, kept), states)
 
 
-def _streams(rows: Sequence[_Rows]) -> int:
-    """Of the smallest graph that takes them all."""
-    return min(size for size in STREAMS if size >= len(rows))
+def _beams(requests: Sequence[DecodeRequest]) -> Iterator[Sequence[DecodeRequest]]:
+    """The requests in their order: those together that are hypotheses of one beam, all others alone."""
+    begin = 0
+    for end in range(1, len(requests) + 1):
+        if end == len(requests) or not _are_one_beam(requests[begin], requests[end]):
+            yield requests[begin:end]
+            begin = end
+
+
+def _are_one_beam(one: DecodeRequest, other: DecodeRequest) -> bool:
+    states = one.state, other.state
+    return (
+        len(one.ids) == len(other.ids) == 1
+        and isinstance(states[0], TargetState)
+        and isinstance(states[1], TargetState)
+        and states[0].kept is states[1].kept
+        and states[0].end == states[1].end
+        and one.memory is other.memory
+    )
+
+
+def _is_hypothesis(request: DecodeRequest) -> bool:
+    return isinstance(request.state, TargetState) and request.state.own is not None and len(request.ids) == 1
+
+
+def _streams(count: int) -> int:
+    """Of the smallest graph that takes so many."""
+    return min(size for size in STREAMS if size >= count)
 
 
 def _check_arguments(threads: int, providers: Sequence[str]) -> None:
@@ -257,12 +306,12 @@ class _Graphs:
         self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
         self._sessions: dict[int, onnxruntime.InferenceSession] = {}
 
-    def run(self, rows: Sequence[_Rows]) -> Any:
+    def run(self, rows: Sequence[Rows]) -> Any:
         """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
-        streams = _streams(rows)
-        # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the first stream.
-        played = [*rows, *[rows[0]] * (streams - len(rows))]
-        return self.session(streams).run(None, _feeds(played, last=self._side == "decoder"))
+        streams = _streams(len(rows))
+        # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the shortest stream.
+        played = [*rows, *[min(rows, key=lambda one: len(one.ids))] * (streams - len(rows))]
+        return self.session(streams).run(None, feeds(played, last=self._side == "decoder"))
 
     def gives_states(self) -> bool:
         """Folders of release 0.1 do not."""
@@ -314,57 +363,16 @@ def _nothing(shape: Shape, layers: int) -> Columns:
 
 
 def _groups(requests: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Requests that go through a graph together."""
-    for begin in range(0, len(requests), STREAMS[-1]):
-        yield requests[begin : begin + STREAMS[-1]]
+    """What goes through a graph together. A place left over costs nearly as much as one in use, so there is at most
+    one; two streams alone take less time than four of which two are for nothing."""
+    begin = 0
+    while begin < len(requests):
+        left = len(requests) - begin
+        end = begin + max(size for size in STREAMS if size <= left + 1 or size == 1)
+        yield requests[begin:end]
+        begin = end
 
 
-def _check_limits(limits: Ints, columns: int) -> None:
-    assert limits.min() >= 1, "a row that sees nothing"
-    assert limits.max() <= columns, "a row that sees what is not there"
-
-
-def _places(rows: Sequence[_Rows]) -> list[slice]:
+def _places(rows: Sequence[Rows]) -> list[slice]:
     """Where each stream's rows are among those of all."""
-    ends = np.cumsum([len(one.ids) for one in rows]).tolist()
-    return [slice(end - len(one.ids), end) for one, end in zip(rows, ends, strict=True)]
-
-
-def _feeds(rows: Sequence[_Rows], last: bool) -> dict[str, npt.NDArray[Any]]:
-    """What a graph takes (graph.py)."""
-    counts = np.array([len(one.ids) for one in rows])
-    feeds: dict[str, npt.NDArray[Any]] = {
-        "ids": np.concatenate([one.ids for one in rows])[None],
-        "positions": np.concatenate([np.arange(one.length, one.length + len(one.ids)) for one in rows])[None],
-    }
-    if len(rows) > 1:
-        feeds["rows"] = counts
-    if last:
-        feeds["last"] = np.cumsum(counts) - 1
-    for stream, one in enumerate(rows):
-        feeds[f"columns.{stream}"] = np.array([one.kept.room, len(one.ids)])
-        feeds[f"bias.{stream}"] = _bias(one.limits, one.length, one.kept.room)
-        for number, tensor in enumerate(one.kept.tensors):
-            feeds[f"kept.{number}.{stream}"] = tensor
-        if one.memory is not None:
-            assert one.memory_limits is not None
-            feeds[f"memory_bias.{stream}"] = _hide(np.arange(one.memory.room), one.memory_limits)
-            for number, tensor in enumerate(one.memory.tensors):
-                feeds[f"memory.{number}.{stream}"] = tensor
-    return feeds
-
-
-def _bias(limits: Ints, length: int, room: int) -> Floats:
-    """[1, 1, R, C + R]: the first P columns of the buffer, and after its C columns the new ones."""
-    columns = np.arange(room + len(limits))
-    columns[length:room] = _NOWHERE
-    columns[room:] += length - room
-    return _hide(columns, limits)
-
-
-_NOWHERE = 1 << 40
-
-
-def _hide(columns: Ints, limits: Ints) -> Floats:
-    """[1, 1, R, columns]: 0 where a row sees a column, -inf where it does not."""
-    return np.where(columns < limits[:, None], np.float32(0), np.float32(-np.inf))[None, None]
+    return places([len(one.ids) for one in rows])

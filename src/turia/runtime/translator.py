@@ -82,7 +82,7 @@ class Translator:
             beam=config.beam if beam is None else beam,
         )
         runtime = Runtime(folder, threads, providers)
-        runtime.warm_up(streams * settings.beam)
+        runtime.warm_up(streams, settings.beam)
         languages = (config.source_language, config.target_language)
         loaded = Model(
             "-".join(languages),

@@ -1,0 +1,116 @@
+"""The figures of docs/bench.md: a model beside CTranslate2, and many streams at once, beside an earlier state of Turia.
+
+    python -m benchmarks.speed de-en --out benchmarks/results/speed.json [--against OTHER-CHECKOUT/src] [--rounds 2]
+
+Everything is processor time of one thread, measured in turn, and the best round counts: quote ratios. `--against` runs
+the many streams also with the Turia of another checkout, whose model folder must be one that both can read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.commit import commit
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
+from turia.experiments.bench import processor
+from turia.experiments.cost import sample
+from turia.experiments.sweep import Job, translate_all
+from turia.runtime.translator import Translator, find_model
+from turia.segmenter.online import GivenSegmenter
+from turia.text.sentence_ends import sentences
+
+BEAMS = (1, 4)
+STREAMS = (1, 4, 16)
+SENTENCES = 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A model beside CTranslate2, and many streams at once.")
+    parser.add_argument("model")
+    parser.add_argument("--out", type=Path, help="file for the figures")
+    parser.add_argument("--against", type=Path, metavar="SRC", help="`src` of another checkout")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only-streams", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    folder = find_model(given.model)
+    if given.only_streams:
+        print(json.dumps(together(folder)))
+        return
+    found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
+    sources = {"turia": Path(__file__).parents[1] / "src"}
+    if given.against:
+        sources["against"] = given.against.resolve()
+    rates: dict[str, dict[str, float]] = {}
+    for _ in range(given.rounds):
+        for name, source in sources.items():
+            for key, rate in in_another(source, folder).items():
+                rates.setdefault(name, {})[key] = max(rate, rates.get(name, {}).get(key, 0.0))
+    found["words_per_second"] = rates
+    found["contest"] = beside_ctranslate2(folder, given.rounds)
+    text = json.dumps(found, indent=1)
+    if given.out:
+        given.out.write_text(text + "\n", encoding="utf-8")
+    print(text)
+
+
+def beside_ctranslate2(folder: Path, rounds: int) -> dict[str, Any]:
+    """As `turia bench --contest`."""
+    from turia.experiments.contest import contest
+    from turia.export.as_ctranslate2 import save_as_ctranslate2
+
+    model = Translator.load(folder).model
+    speech = sentences(sample(model.languages[0]), model.languages[0])
+    with TemporaryDirectory(prefix="turia-") as other:
+        save_as_ctranslate2(folder, Path(other))
+        return contest(model, Path(other), speech, 4, BEAMS, rounds, lambda share, detail: None).as_json()
+
+
+def together(folder: Path) -> dict[str, float]:
+    """Source words a second of so many streams, k = 4, by the beam: different sentences of the sample speech."""
+    model = Translator.load(folder).model
+    speech = sentences(sample(model.languages[0]), model.languages[0])
+    rates = {}
+    for beam in BEAMS:
+        settings = Settings(k=4, gamma=model.gamma, history=0, beam=beam)
+
+        def job(first: int, count: int, settings: Settings = settings) -> Job:
+            said = [speech[(first + number) % len(speech)] for number in range(count)]
+            lengths = [len(words) for words in said]
+            return Job(
+                lambda: Stream(model, GivenSegmenter(lengths), settings), [word for words in said for word in words]
+            )
+
+        for streams in STREAMS:
+            translate_all([job(first, 1) for first in range(streams)], model.backend, streams, lambda words: None)
+            # One stream alone translates as many words as four.
+            count = SENTENCES * max(1, 4 // streams)
+            jobs = [job(first * count, count) for first in range(streams)]
+            began = time.process_time()
+            translate_all(jobs, model.backend, streams, lambda words: None)
+            rates[f"beam {beam}, {streams} streams"] = sum(len(one.words) for one in jobs) / (
+                time.process_time() - began
+            )
+    return rates
+
+
+def in_another(source: Path, folder: Path) -> dict[str, float]:
+    """`together` with the Turia of `source`, in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{Path(__file__).parents[1]}"}
+    command = [sys.executable, "-m", "benchmarks.speed", str(folder), "--only-streams"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=source)
+    rates: dict[str, float] = json.loads(run.stdout)
+    return rates
+
+
+if __name__ == "__main__":
+    main()
