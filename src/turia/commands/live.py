@@ -37,7 +37,7 @@ Partials = Annotated[
     bool,
     typer.Option(
         "--partials/--no-partials",
-        help="Let a recogniser's partial hypotheses bring words out earlier, or ignore them.",
+        help="Use a recogniser's partial results to write words earlier, or ignore them.",
     ),
 ]
 Beam = Annotated[
@@ -45,9 +45,9 @@ Beam = Annotated[
     typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
 ]
 Room = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The room whose audience is to see it; see `turia serve --room`.")
+    str | None, typer.Option(metavar="NAME", help="Show it in this room of the server (`turia serve --room`).")
 ]
-TakeRoom = Annotated[bool, typer.Option("--take-room", help="Also if somebody speaks in that room already.")]
+TakeRoom = Annotated[bool, typer.Option("--take-room", help="Take the room over from whoever speaks in it.")]
 Also = Annotated[
     list[str] | None,
     typer.Option(metavar="MODEL", help="Translate the same words by this model too; may be repeated."),
@@ -67,7 +67,8 @@ def translate(
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
     beam: Beam = None,
     rounding: Annotated[
-        Literal["floor", "ceil"] | None, typer.Option(help="Of wait-k: floor, or ceil as in the authors' code.")
+        Literal["floor", "ceil"] | None,
+        typer.Option(help="How wait-k rounds word counts: floor, or ceil as in the authors' code."),
     ] = None,
     encoding: Annotated[
         Literal["incremental", "full"], typer.Option(help="Keep encoder states, or encode again at each word.")
@@ -76,13 +77,15 @@ def translate(
         bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
     ] = False,
     max_lag: Annotated[
-        int | None, typer.Option(min=1, help="Words behind the speaker after which a word is written in any case.")
+        int | None, typer.Option(min=1, help="Write a word, whatever the policy says, when so many words behind.")
     ] = None,
     pause: Pause = PAUSE,
     partials: Partials = True,
     target_lag: Annotated[
         str | None,
-        typer.Option(metavar="WORDS|SECONDSs", help="Keep this mean lag: 5 (words), 3s (seconds). Moves the policy."),
+        typer.Option(
+            metavar="WORDS|SECONDSs", help="Adjust the policy to keep this mean lag: 5 (words) or 3s (seconds)."
+        ),
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
     glossary: GlossaryOption = None,
@@ -128,12 +131,14 @@ def listen(
     pause: Pause = PAUSE,
     partials: Partials = True,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Read a file as fast as it goes, not as fast as it was spoken.")
+        bool, typer.Option("--fast", help="Read a file as fast as possible, not at the pace of the speech.")
     ] = False,
-    rate: Annotated[int, typer.Option(min=4000, max=192_000, help="Of raw sound: samples a second.")] = 16_000,
-    channels: Annotated[int, typer.Option(min=1, max=32, help="Of raw sound: channels, which are mixed.")] = 1,
+    rate: Annotated[int, typer.Option(min=4000, max=192_000, help="For raw sound: samples per second.")] = 16_000,
+    channels: Annotated[
+        int, typer.Option(min=1, max=32, help="For raw sound: number of channels; they are mixed.")
+    ] = 1,
     device: Annotated[str | None, typer.Option(help="The microphone: a number or a part of its name.")] = None,
-    devices: Annotated[bool, typer.Option("--devices", help="List the microphones, and do no more.")] = False,
+    devices: Annotated[bool, typer.Option("--devices", help="List the microphones and exit.")] = False,
     to_server: Annotated[
         str | None, typer.Option(metavar="URL", help="Send the words to a running server, which translates them.")
     ] = None,
@@ -286,7 +291,7 @@ def relay(
 
 def replay(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace, or the recording of a session.")],
-    speed: Annotated[float, typer.Option(min=0.01, max=1000, help="How many times as fast as it was.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.01, max=1000, help="Playback speed: 2 is twice as fast.")] = 1.0,
     side: Annotated[
         Literal["target", "source"], typer.Option(help="The translation, or what was spoken (recordings have it).")
     ] = "target",
@@ -313,10 +318,10 @@ def serve(
         typer.Option(help="A model's name or folder; may be repeated. By default all installed models."),
     ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys, one a line.")] = None,
-    origin: Annotated[list[str] | None, typer.Option(help="Let pages of this origin in: https://a.org.")] = None,
+    origin: Annotated[list[str] | None, typer.Option(help="Accept pages of this origin too: https://a.org.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the sessions.")] = None,
     streams: Annotated[
-        int | None, typer.Option(min=1, help="Streams at once; more are refused. By default measured.")
+        int | None, typer.Option(min=1, help="Most streams at once; by default measured. Further ones are refused.")
     ] = None,
     store: Annotated[
         str | None,
@@ -327,12 +332,14 @@ def serve(
     ray: Annotated[
         bool, typer.Option("--ray", help="Serve on the Ray cluster of RAY_ADDRESS, or start one here.")
     ] = False,
-    replicas: Annotated[int, typer.Option(min=1, help="With --ray: replicas at most, each with --streams.")] = 1,
-    gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU, one a replica; needs onnxruntime-gpu.")] = False,
+    replicas: Annotated[int, typer.Option(min=1, help="With --ray: most replicas, each with its own --streams.")] = 1,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Run on a GPU, one for each replica; needs onnxruntime-gpu.")
+    ] = False,
     beam: Beam = None,
     history: History = None,
     retention: Annotated[
-        str, typer.Option(metavar="TIME", help="Sessions that nobody has used for so long are deleted: 12h, 7d.")
+        str, typer.Option(metavar="TIME", help="Delete sessions that nobody has used for so long: 12h, 7d.")
     ] = "7d",
     operator_key_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File of keys that may delete any session.")
@@ -341,7 +348,7 @@ def serve(
         str | None, typer.Option(metavar="SIZE", help="What the sessions of one key may take: 500MB, 2GB.")
     ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="What is logged: this and what is worse.")
+        Literal["debug", "info", "warning", "error"], typer.Option(help="Log messages of this level and above.")
     ] = "info",
     log_format: Annotated[
         Literal["text", "json"], typer.Option(help="Logs for people, or one JSON object a line.")
@@ -349,10 +356,10 @@ def serve(
     pause: Pause = PAUSE,
     policy: Policy = None,
     notice: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the pages say of the captions; empty for nothing.")
+        str, typer.Option(metavar="TEXT", help="Notice that the pages show beside the captions; empty for none.")
     ] = "Machine translation",
     notice_position: Annotated[
-        Literal["top", "bottom"], typer.Option(help="Where the pages say it: above the captions or below.")
+        Literal["top", "bottom"], typer.Option(help="Where the notice stands: above the captions or below.")
     ] = "top",
     frame_ancestor: Annotated[
         list[str] | None,

@@ -59,7 +59,7 @@ class Columns:
         return columns
 
 
-class Rows(NamedTuple):
+class NewRows(NamedTuple):
     """The new rows of one stream, and what they see."""
 
     ids: Ints
@@ -72,26 +72,26 @@ class Rows(NamedTuple):
     """[1, 1, R, M]"""
 
 
-def rows_in_order(ids: Ints, limits: Ints, length: int, kept: Columns) -> Rows:
+def rows_in_order(ids: Ints, limits: Ints, length: int, kept: Columns) -> NewRows:
     """Rows after the first `length` columns. `limits` [R] counts columns of kept and new ones together."""
     check_limits(limits, length + len(ids))
     columns = np.arange(kept.room + len(limits))
     columns[length : kept.room] = _NOWHERE
     columns[kept.room :] += length - kept.room
-    return Rows(ids, np.arange(length, length + len(ids)), _hide(columns, limits), kept)
+    return NewRows(ids, np.arange(length, length + len(ids)), _hide(columns, limits), kept)
 
 
-def rows_of_hypotheses(ids: Ints, own: Sequence[Ints], kept: Columns) -> Rows:
+def rows_of_hypotheses(ids: Ints, own: Sequence[Ints], kept: Columns) -> NewRows:
     """One row for each hypothesis: it sees its `own` columns, and of the new ones itself."""
     bias = np.full((len(ids), kept.room + len(ids)), _HIDDEN)
     for row, columns in enumerate(own):
         bias[row, columns] = _SEEN
         bias[row, kept.room + row] = _SEEN
     positions = np.array([len(columns) for columns in own])
-    return Rows(ids, positions, bias[None, None], kept)
+    return NewRows(ids, positions, bias[None, None], kept)
 
 
-def with_memory(rows: Rows, memory: Columns, length: int, limits: Ints) -> Rows:
+def with_memory(rows: NewRows, memory: Columns, length: int, limits: Ints) -> NewRows:
     """The same rows, which also see `limits` [R] of the `length` source columns."""
     check_limits(limits, length)
     return rows._replace(memory=memory, memory_bias=_hide(np.arange(memory.room), limits))
@@ -108,7 +108,7 @@ def places(counts: Sequence[int]) -> list[slice]:
     return [slice(end - count, end) for count, end in zip(counts, ends, strict=True)]
 
 
-def feeds(rows: Sequence[Rows], last: bool) -> dict[str, npt.NDArray[Any]]:
+def feeds(rows: Sequence[NewRows], last: bool) -> dict[str, npt.NDArray[Any]]:
     """What a graph takes (export/graph.py); `last` if it is told where the last row of each stream is."""
     counts = np.array([len(one.ids) for one in rows])
     found: dict[str, npt.NDArray[Any]] = {

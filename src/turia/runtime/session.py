@@ -28,7 +28,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
-from turia.runtime.rows import Columns, Floats, Rows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
+from turia.runtime.rows import Columns, Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 from turia.runtime.shape import Shape
 from turia.text.layout import Ints
 
@@ -212,7 +212,7 @@ class Runtime:
                 results.append(Looks(_extended(old, kept[:, :, place], states), logits[place], seen))
         return results
 
-    def _rows(self, request: DecodeRequest, state: TargetState) -> Rows:
+    def _rows(self, request: DecodeRequest, state: TargetState) -> NewRows:
         memory = self._encoded(request.memory)
         causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
         rows = rows_in_order(request.ids, causal, state.length, state.kept)
@@ -306,7 +306,7 @@ class _Graphs:
         self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
         self._sessions: dict[int, onnxruntime.InferenceSession] = {}
 
-    def run(self, rows: Sequence[Rows]) -> Any:
+    def run(self, rows: Sequence[NewRows]) -> Any:
         """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
         streams = _streams(len(rows))
         # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the shortest stream.
@@ -373,6 +373,6 @@ def _groups(requests: Sequence[T]) -> Iterator[Sequence[T]]:
         begin = end
 
 
-def _places(rows: Sequence[Rows]) -> list[slice]:
+def _places(rows: Sequence[NewRows]) -> list[slice]:
     """Where each stream's rows are among those of all."""
     return places([len(one.ids) for one in rows])

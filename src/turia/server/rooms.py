@@ -98,10 +98,6 @@ class Rooms:
     def all(self) -> list[StoredRoom]:
         return sorted(self._rooms.values(), key=lambda room: room.name)
 
-    def showing(self, session_id: str) -> StoredRoom | None:
-        """The room that shows this session."""
-        return next((room for room in self._rooms.values() if room.session == session_id), None)
-
     @contextmanager
     def watching(self, name: str, changed: Callable[[], None]) -> Iterator[None]:
         """Calls `changed` whenever the room does, until the block ends."""
