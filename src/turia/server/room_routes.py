@@ -155,7 +155,13 @@ def _add_api(app: FastAPI) -> None:
         await rooms_of(request).put(checked_room(name, title), owner)
         return await described(request, usable_room(request, name, owner))
 
-    @app.delete("/api/rooms/{name}", status_code=204, response_class=Response, summary="Delete a room, not its session")
+    @app.delete(
+        "/api/rooms/{name}",
+        status_code=204,
+        response_class=Response,
+        response_model=None,
+        summary="Delete a room, not its session",
+    )
     async def delete(request: Request, name: str) -> None:
         changeable_room(request, name, asking(request))
         await rooms_of(request).delete(name)
@@ -180,7 +186,11 @@ def _add_api(app: FastAPI) -> None:
         return await described(request, usable_room(request, name, owner))
 
     @app.delete(
-        "/api/rooms/{name}/session", status_code=204, response_class=Response, summary="Empty a room: not begun yet"
+        "/api/rooms/{name}/session",
+        status_code=204,
+        response_class=Response,
+        response_model=None,
+        summary="Empty a room: not begun yet",
     )
     async def empty(request: Request, name: str) -> None:
         usable_room(request, name, asking(request))
