@@ -372,10 +372,28 @@ def serve(
         list[str] | None,
         typer.Option(metavar="[MODEL=]FILE", help="Table of terms for all sessions, read again if it changes."),
     ] = None,
+    recogniser: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[LANGUAGE=]NAME[:FOLDER]",
+            help="Recognise speakers' sound: moonshine (English; the default if installed), de=vosk:FOLDER, none.",
+        ),
+    ] = None,
+    listeners: Annotated[
+        int | None, typer.Option(min=1, help="Speakers whose sound is recognised at once. By default measured.")
+    ] = None,
+    browser_speech: Annotated[
+        bool,
+        typer.Option(
+            "--browser-speech",
+            help="Let the page use the browser's recognition for other languages; some browsers send sound elsewhere.",
+        ),
+    ] = False,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from turia.commands.recognisers import check_recognisers, load_recognition
     from turia.runtime.home import packaged_models
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
@@ -409,11 +427,14 @@ def serve(
     checked_access(host, key_file, origin or (), operator_key_file)
     check_origins(frame_ancestor or ())
     tables = parse_tables(glossary or ())
-    pages = Pages(notice, notice_position, tuple(frame_ancestor or ()))
+    pages = Pages(notice, notice_position, tuple(frame_ancestor or ()), browser_speech)
     rooms = tuple(map(parse_room, room or ()))
     if len({one.name for one in rooms}) < len(rooms):
         raise InputError("--room: expected different names")
     public_url = None if public_url is None else checked_public_url(public_url)
+    if ray and (recogniser or listeners):
+        raise InputError("--recogniser and --listeners are not for --ray: its replicas recognise no speech")
+    check_recognisers(recogniser)
     listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
@@ -449,8 +470,9 @@ def serve(
         serve_on_ray(deployed, host, port)
         return
     limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=most_bytes)
+    recognition = load_recognition(recogniser, [translator.model.languages[0] for translator in loaded], listeners)
     options = ServeOptions(
         host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
-        pages, rooms, public_url,
+        pages, rooms, public_url, recognition,
     )  # fmt: skip
     run_server({translator.model.name: translator for translator in loaded}, options, listening)
