@@ -118,7 +118,7 @@ def test_places_follow_what_speech_costs() -> None:
     load = Load()
     assert load.factor == FIRST_FACTOR
     assert load.places(1) == 2
-    for factor in (0.125, 0.125, 0.125):
+    for factor in (0.125, 0.125):
         load.measured(factor)
     assert (load.places(1), load.places(4)) == (5, 22)
     for _ in range(50):

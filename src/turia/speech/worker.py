@@ -34,7 +34,7 @@ SHARE = 0.7
 """Of its time in which a thread works when all places are taken."""
 FIRST_FACTOR = 0.35
 """Seconds of work for a second of speech, as long as nobody has measured it: Moonshine's, on a slow machine."""
-WINDOW_SECONDS, WINDOWS, FEWEST_WINDOWS = 10.0, 50, 3
+WINDOW_SECONDS, WINDOWS, FEWEST_WINDOWS = 10.0, 50, 2
 """The work is measured over so much sound at a time; the last so many windows count, once there are so few."""
 log = logging.getLogger("turia.speech")
 
