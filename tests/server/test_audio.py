@@ -25,7 +25,7 @@ PIECE = 1600
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
-    limits = {"idle": 20.0, "idle_warning": 10.0, "pause": 0.0}
+    limits = {"idle": 20.0, "idle_warning": 10.0, "pause": 1.5}
     with FakeServer(tmp_path_factory.mktemp("audio"), recogniser="levels", limits=limits) as running:
         yield running
         assert running.faults() == []

@@ -31,6 +31,10 @@ def test_silence_is_told() -> None:
         assert complaints(samples, 0, None) == [("silent", message)]
 
 
+def test_no_sound_at_all_is_told_by_who_reads_it() -> None:
+    assert complaints(sound(), 0, None) == []
+
+
 def test_clipping_is_told() -> None:
     clipped = np.clip(3 * np.sin(np.arange(6 * RATE) / 10), -1, 1).astype(np.float32)
     ((code, message),) = complaints(clipped, 20)

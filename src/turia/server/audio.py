@@ -36,7 +36,6 @@ from turia.schema import JsonObject
 from turia.server.limits import Bucket
 from turia.speech.choice import RecogniserFactory
 from turia.speech.worker import RecogniserPool, SpokenStream, StreamReport
-from turia.stream.silence import PAUSE
 from turia.stream.times import Silent, SpokenWord, UnstableTail
 
 SECONDS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
@@ -123,8 +122,9 @@ class Ears:
     async def stop(self) -> None:
         await asyncio.to_thread(self._pool.stop)
 
-    def begin(self, asked: Listen, wake: Callable[[], None]) -> Ear | SoundTrouble:
-        """Listens to a speaker, or says why not. `wake` is called when there is something to tell."""
+    def begin(self, asked: Listen, wake: Callable[[], None], pause: float) -> Ear | SoundTrouble:
+        """Listens to a speaker, or says why not. `wake` is called when there is something to tell. A silence of `pause`
+        seconds is told; 0 is for none."""
         recognisers = self._recognition.recognisers
         make = recognisers.get(asked.language) or recognisers.get(asked.language.partition("-")[0])
         if make is None:
@@ -132,7 +132,7 @@ class Ears:
             return SoundTrouble("language", f"this server does not recognise this language; it knows: {known}", True)
         if len(self._ears) >= self.places:
             return SoundTrouble("capacity", "this server listens to as many speakers as it can; try again later", True)
-        stream = SpokenStream(make, asked.settled, PAUSE)
+        stream = SpokenStream(make, asked.settled, pause)
         self._pool.begin(stream)
         ear = self._ears[stream] = Ear(self, self._pool, stream, asked.start, wake)
         self._count()

@@ -312,7 +312,7 @@ class _Connection:
         if self._ears is None:
             self._say(SoundTrouble("language", "this server recognises no speech", True))
             return
-        found = self._ears.begin(message, self.reader.wake.set)
+        found = self._ears.begin(message, self.reader.wake.set, self.hub.limits.pause)
         if isinstance(found, SoundTrouble):
             self.hub.metrics.refused(f"sound-{found.code}")
             self._say(found)

@@ -49,7 +49,10 @@ class SoundCheck:
 
     def complaints(self, certainty: float | None, language: str | None) -> list[Complaint]:
         """None if all is well. `certainty` and `language` are the recogniser's."""
-        found = []
+        found: list[Complaint] = []
+        if not self.samples:
+            # There was no sound at all: whoever reads it has said why.
+            return found
         if self.peak < SILENT_PEAK:
             silent = f"the sound is silent (peak {_decibels(self.peak)}); is the microphone on?"
             found.append(Complaint("silent", silent))
