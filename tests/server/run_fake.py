@@ -1,8 +1,8 @@
 """A server with fakes in place of models, as a program that can be killed: `python -m tests.server.run_fake OPTIONS`.
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
-there), models, rooms, public_url, pages, recogniser ("levels" hears levels of loudness as words, "moonshine" is the real
-one), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
+there), models, rooms, public_url, pages, recogniser ("levels" hears levels of loudness as words, "moonshine" is the
+real one), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
 """
 
 from __future__ import annotations

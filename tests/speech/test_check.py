@@ -17,7 +17,7 @@ def complaints(
     for begin in range(0, len(samples), 1000):
         check.push(samples[begin : begin + 1000])
     check.words = words
-    return [tuple(complaint) for complaint in check.complaints(certainty, language)]
+    return [(code, message) for code, message in check.complaints(certainty, language)]
 
 
 def test_good_sound_gives_no_complaint() -> None:

@@ -203,7 +203,7 @@ class Ear:
         if self._next - self._taken > self._window:
             raise ProtocolError("sound", f"more than {self._window} samples ahead of what is taken")
         self._note_arrival(now)
-        self._pool.push(self._stream, np.frombuffer(pcm, "<i2").astype(np.float32) / 32768)
+        self._pool.push(self._stream, np.frombuffer(pcm, "<i2").astype(np.float32) * np.float32(1 / 32768))
         return self._bucket.take(len(pcm) / 2 / SOUND_RATE, now)
 
     def end(self) -> None:

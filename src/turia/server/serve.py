@@ -109,7 +109,15 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     store, cluster = open_store(options)
     addresses = Addresses(options.host, listening.getsockname()[1], options.public_url)
     app = make_app(
-        translators, store, options.limits, access, cluster, options.measures, options.pages, options.rooms, addresses,
+        translators,
+        store,
+        options.limits,
+        access,
+        cluster,
+        options.measures,
+        options.pages,
+        options.rooms,
+        addresses,
         options.recognition,
     )
     limits = options.limits
