@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.commands.options import typed
+from turia.commands.options import BrowserSpeech, Listeners, ServerRecognisers, typed
 from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
@@ -372,23 +372,9 @@ def serve(
         list[str] | None,
         typer.Option(metavar="[MODEL=]FILE", help="Table of terms for all sessions, read again if it changes."),
     ] = None,
-    recogniser: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[LANGUAGE=]NAME[:FOLDER]",
-            help="Recognise speakers' sound: moonshine (English; the default if installed), de=vosk:FOLDER, none.",
-        ),
-    ] = None,
-    listeners: Annotated[
-        int | None, typer.Option(min=1, help="Speakers whose sound is recognised at once. By default measured.")
-    ] = None,
-    browser_speech: Annotated[
-        bool,
-        typer.Option(
-            "--browser-speech",
-            help="Let the page use the browser's recognition for other languages; some browsers send sound elsewhere.",
-        ),
-    ] = False,
+    recogniser: ServerRecognisers = None,
+    listeners: Listeners = None,
+    browser_speech: BrowserSpeech = False,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
