@@ -1,7 +1,7 @@
 """From sound to captions: word errors, seconds of lag, BLEU, and the load of one core.
 
     python benchmarks/speech.py                                  # recordings of moonshine-voice, the sample speech
-    python benchmarks/speech.py --corpus ../shared/data/europarl-st/ende.dev.tsv.xz --sentences 20
+    python benchmarks/speech.py --only-corpus --corpus ../shared/data/europarl-st/ende.dev.tsv.xz --sentences 100
 
 Recordings with transcripts come inside the package moonshine-voice. Other texts are spoken by espeak-ng (the library
 libespeak-ng must be installed), which also says when each word ends. A corpus is a file of name, German and English.
@@ -10,6 +10,11 @@ The sound goes through recogniser and translator in pieces of a tenth of a secon
 there when it is over, and work takes the processor time that it took. So the lag is that of one free core, whatever
 else the machine does. The lag of a caption word is counted from the end of the spoken word that it translates, by its
 place: word i of m stands for word i n / m of the n in its sentence. What was not recognised has no end and is left out.
+With references there are StreamLAAL and LongYAAL too, in seconds: the delay of a word is the time at which it was
+written, computing included, and a sentence lasts from the end of the one before to the end of its own last word.
+
+Each speech is run twice: with the recogniser's guesses as unstable tails, and without them. What the guesses win is how
+much earlier a caption word is written, on average over the words that both runs have at the same place.
 
 BLEU is that of the captions against the references of the corpus, once from sound and once from the text itself; for
 texts without references, that of the captions from sound against the captions from text. Needs the speech extra.
@@ -32,14 +37,17 @@ from typing import Any
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from turia.evaluation.latency import mean, stream_laal, stream_yaal
 from turia.evaluation.quality import bleu
 from turia.evaluation.resegment import resegment
 from turia.runtime.translator import Translator
 from turia.speech.agreement import letters
-from turia.speech.choice import load_recogniser
+from turia.speech.choice import load_factory
+from turia.speech.hearing import Hearing
 from turia.speech.moonshine import packaged_model
 from turia.speech.recogniser import RATE, Recogniser, Samples
 from turia.speech.sound import PIECE, file_sound
+from turia.stream.times import Silent, SpokenWord, UnstableTail
 from turia.stream.trace import Record, SentenceEnd, Write
 
 TRANSCRIPTS = {
@@ -65,6 +73,8 @@ class Speech:
     words: list[str]
     ends: list[float] | None = None
     references: list[str] | None = None
+    seconds: list[float] | None = None
+    """Of each sentence, if it has references."""
 
 
 @dataclass
@@ -81,6 +91,11 @@ class Heard:
     @property
     def captions(self) -> list[str]:
         return [record.word for record, _ in self.records if isinstance(record, Write)]
+
+    @property
+    def written(self) -> list[float]:
+        """When each caption word was written."""
+        return [when for record, when in self.records if isinstance(record, Write)]
 
 
 class _Event(ctypes.Structure):
@@ -162,14 +177,15 @@ def recordings() -> Iterator[Speech]:
 
 def spoken(espeak: Espeak, name: str, sentences: Sequence[str], references: list[str] | None = None) -> Speech:
     """Sentences spoken one after the other."""
-    parts, words, ends, began = list[Samples](), list[str](), list[float](), 0.0
+    parts, words, ends, seconds, began = list[Samples](), list[str](), list[float](), list[float](), 0.0
     for sentence in sentences:
         sound, own = espeak.speak(sentence)
         parts.append(sound)
         words += sentence.split()
         ends += [began + end for end in own]
+        seconds.append(ends[-1] - sum(seconds))
         began += len(sound) / RATE
-    return Speech(name, np.concatenate(parts), words, ends, references)
+    return Speech(name, np.concatenate(parts), words, ends, references, seconds)
 
 
 def corpus(path: Path, sentences: int) -> tuple[list[str], list[str]]:
@@ -179,28 +195,39 @@ def corpus(path: Path, sentences: int) -> tuple[list[str], list[str]]:
     return [row[2] for row in rows], [row[1] for row in rows]
 
 
-def listen(speech: Speech, recogniser: Recogniser, translator: Translator, k: int) -> Heard:
+def listen(speech: Speech, recogniser: Recogniser, translator: Translator, k: int, partials: bool) -> Heard:
     """The speech through both, on a clock of its own."""
     stream = translator.stream(k=k)
+    hearing = Hearing(recogniser, partials=partials)
     heard = Heard([], [], 0.0, 0.0, None)
     now = 0.0
+
+    def translated(item: SpokenWord | UnstableTail | Silent | None) -> list[Record]:
+        match item:
+            case SpokenWord(text):
+                return stream.push(text)
+            case UnstableTail(text):
+                return stream.push_partial(text).records
+            case Silent():
+                return stream.push_pause()
+        return stream.flush()
 
     def work(samples: Samples | None) -> None:
         nonlocal now
         began = time.process_time()
-        words = (recogniser.flush() if samples is None else recogniser.push(samples)).final
+        items = list(hearing.flush() if samples is None else hearing.push(samples))
         took = time.process_time() - began
         heard.recogniser_seconds += took
         now += took
-        for word in [*words, *([None] if samples is None else [])]:
+        for item in [*items, *([None] if samples is None else [])]:
             began = time.process_time()
-            records = stream.flush() if word is None else stream.push(word.text)
+            records = translated(item)
             took = time.process_time() - began
             heard.translator_seconds += took
             now += took
             heard.records += [(record, now) for record in records]
-            if word is not None:
-                heard.recognised.append(word.text)
+            if isinstance(item, SpokenWord):
+                heard.recognised.append(item.text)
 
     for begin in range(0, len(speech.sound), PIECE):
         now = max(now, min(begin + PIECE, len(speech.sound)) / RATE)
@@ -254,7 +281,26 @@ def lags(speech: Speech, heard: Heard) -> list[float]:
     return found
 
 
-def report(speech: Speech, heard: Heard, translator: Translator, k: int) -> None:
+def seconds_won(early: Heard, late: Heard) -> tuple[float, int]:
+    """How much earlier a word came in the one run than in the other, on average, and of how many words."""
+    won = [
+        late.written[step.dest_start + i] - early.written[step.src_start + i]
+        for step in Levenshtein.opcodes(early.captions, late.captions)
+        if step.tag == "equal"
+        for i in range(step.src_end - step.src_start)
+    ]
+    return sum(won) / max(1, len(won)), len(won)
+
+
+def long_form(heard: Heard, references: Sequence[str], seconds: Sequence[float]) -> tuple[float, float]:
+    """StreamLAAL and LongYAAL in seconds, from the times at which words were written."""
+    cut = [len(words) for words in resegment(heard.captions, references)]
+    lengths = [len(reference.split()) for reference in references]
+    laal, yaal = (score(heard.written, seconds, cut, lengths) for score in (stream_laal, stream_yaal))
+    return mean(laal), mean(yaal)
+
+
+def report(speech: Speech, heard: Heard, without: Heard, translator: Translator, k: int) -> None:
     seconds = len(speech.sound) / RATE
     errors, said = word_errors(speech, heard)
     print(f"\n{speech.name}: {seconds:.0f} s, {said} words")
@@ -262,6 +308,11 @@ def report(speech: Speech, heard: Heard, translator: Translator, k: int) -> None
     if late := lags(speech, heard):
         median, most = np.percentile(late, [50, 95])
         print(f"  lag of captions, k = {k}   median {median:.1f} s, p95 {most:.1f} s, {len(late)} words")
+    if speech.references is not None and speech.seconds is not None:
+        laal, yaal = long_form(heard, speech.references, speech.seconds)
+        print(f"  StreamLAAL, LongYAAL     {laal:.2f} s, {yaal:.2f} s, computing included")
+    won, words = seconds_won(heard, without)
+    print(f"  won by guesses           {won:.2f} s a word, {words} of {len(without.captions)} words")
     load = (heard.recogniser_seconds + heard.translator_seconds) / seconds
     print(
         f"  load of one core         {load:.2f} (recogniser {heard.recogniser_seconds / seconds:.2f}, translator "
@@ -293,22 +344,26 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=4)
     parser.add_argument("--voice", default="en-gb-x-rp", help="of espeak-ng")
     parser.add_argument("--corpus", type=Path, help="sentences to be spoken, with references")
-    parser.add_argument("--sentences", type=int, default=20, help="of the corpus")
+    parser.add_argument("--sentences", type=int, default=100, help="of the corpus")
+    parser.add_argument("--only-corpus", action="store_true", help="without the recordings and the sample speech")
     parser.add_argument("--keep", type=Path, help="a folder for the sounds")
     arguments = parser.parse_args()
 
     translator = Translator.load(arguments.model)
     espeak = Espeak(arguments.voice)
-    sample = files("turia").joinpath("server/static/sample.en.txt").read_text(encoding="utf-8")
-    speeches = [*recordings(), spoken(espeak, "sample speech", [line for line in sample.splitlines() if line])]
+    speeches = []
+    if not arguments.only_corpus:
+        sample = files("turia").joinpath("server/static/sample.en.txt").read_text(encoding="utf-8")
+        speeches += [*recordings(), spoken(espeak, "sample speech", [line for line in sample.splitlines() if line])]
     if arguments.corpus is not None:
         english, german = corpus(arguments.corpus, arguments.sentences)
         speeches.append(spoken(espeak, arguments.corpus.name, english, german))
+    make = load_factory(arguments.recogniser, translator.model.languages[0])
     for speech in speeches:
         if arguments.keep is not None:
             keep(arguments.keep, speech)
-        recogniser = load_recogniser(arguments.recogniser, translator.model.languages[0])
-        report(speech, listen(speech, recogniser, translator, arguments.k), translator, arguments.k)
+        heard, without = (listen(speech, make(()), translator, arguments.k, partials) for partials in (True, False))
+        report(speech, heard, without, translator, arguments.k)
 
 
 if __name__ == "__main__":

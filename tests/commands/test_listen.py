@@ -148,7 +148,7 @@ def test_a_signal_ends_the_microphone_and_what_was_said_is_captioned(
     listener, out = Listener(recogniser(), SoundSource()), io.StringIO()
 
     def interrupt() -> None:
-        while listener._check.samples < len(spoken):
+        while listener.hearing.check.samples < len(spoken):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -17,7 +17,8 @@ from turia.speech.recogniser import RATE, Samples
 
 def sound(*parts: tuple[int, float]) -> Samples:
     """Levels and their seconds; level 0 is silence."""
-    return np.concatenate([np.full(round(seconds * RATE), level / 10, np.float32) for level, seconds in parts])
+    levels = [np.full(round(seconds * RATE), level / 10, np.float32) for level, seconds in parts]
+    return np.concatenate([np.zeros(0, np.float32), *levels])
 
 
 def loud(chunk: Samples) -> float:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.speech.fakes import LevelDecoder, loud, sound
-from turia.speech.recogniser import Recognised, Samples
+from turia.speech.recogniser import RATE, Recognised, Restart, Samples
 from turia.speech.redecoding import RedecodingRecogniser
 from turia.stream.times import SpokenWord
 
@@ -83,3 +83,40 @@ def test_a_pause_that_becomes_the_end_is_not_decoded_twice() -> None:
     before = len(decoder.lengths)
     assert [word.text for word in recogniser.push(sound((0, 2.0))).final] == ["w1"]
     assert len(decoder.lengths) == before + 1
+
+
+@pytest.mark.parametrize("cut", [1.9, 2.6, 3.3, 3.9, 4.4, 5.7])
+def test_another_recogniser_goes_on_where_one_was_cut_off(cut: float) -> None:
+    """With the sound from `restart` on and the words that were spoken after it, no word is lost or doubled."""
+    first = RedecodingRecogniser(LevelDecoder(), loud)
+    until = round(cut * RATE)
+    words = [
+        word for begin in range(0, until, 1600) for word in first.push(SPOKEN[begin : min(until, begin + 1600)]).final
+    ]
+    restart = first.restart
+    settled = [word.text for word in words][len(words) - restart.words :]
+    second = RedecodingRecogniser(LevelDecoder(), loud, settled)
+    rest = [*second.push(SPOKEN[round(restart.at * RATE) :]).final, *second.flush().final]
+    assert [word.text for word in [*words, *rest]] == ["w1", "w2", "w3", "w4", "w5"]
+    assert until / RATE - restart.at <= 4.0
+
+
+def test_words_that_are_not_heard_again_are_not_looked_for() -> None:
+    resumed = RedecodingRecogniser(LevelDecoder(), loud, ["w1", "w2"])
+    assert resumed.restart == Restart(0.0, 2)
+    resumed.push(sound((0, 3.0)))
+    assert resumed.restart.words == 0
+    assert [word.text for word in [*resumed.push(sound((1, 1.0), (0, 1.0))).final]] == ["w1"]
+
+
+def test_a_recogniser_in_a_hurry_leaves_out_guesses() -> None:
+    decoder = LevelDecoder()
+    hurried = RedecodingRecogniser(decoder, loud)
+    hurried.hurried = True
+    heard = [hurried.push(SPOKEN[begin : begin + 1600]) for begin in range(0, len(SPOKEN), 1600)]
+    assert all(not each.partial for each in heard)
+    assert [word.text for word in final([*heard, hurried.flush()])] == ["w1", "w2", "w3", "w4", "w5"]
+    calm = LevelDecoder()
+    recogniser = RedecodingRecogniser(calm, loud)
+    recogniser.push(SPOKEN)
+    assert len(decoder.lengths) < len(calm.lengths) / 2

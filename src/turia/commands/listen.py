@@ -21,12 +21,13 @@ from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.formats.output import OutputFormat
 from turia.protocol.client import Speaker
-from turia.speech.check import SILENT_PEAK, SoundCheck
+from turia.speech.check import SILENT_PEAK
+from turia.speech.hearing import Hearing
 from turia.speech.microphone import open_microphone
-from turia.speech.recogniser import RATE, Recognised, Recogniser, Samples
+from turia.speech.recogniser import RATE, Recogniser, Samples
 from turia.speech.sound import file_sound, paced, pcm_sound, until
-from turia.stream.silence import PAUSE, Silence
-from turia.stream.times import Heard, Silent, UnstableTail
+from turia.stream.silence import PAUSE
+from turia.stream.times import Heard
 from turia.system.reading import make_blocking, opened
 
 PIPE = Path("-")
@@ -83,42 +84,23 @@ class Listener:
         self.ended = threading.Event()
         """Set from outside to end the sound."""
         self.source, self.pause = source, pause
-        self._recogniser, self._partials = recogniser, partials
-        self._check = SoundCheck()
-        self._silence = Silence(pause)
-        self._tail = ""
+        self.hearing = Hearing(recogniser, pause, partials)
 
     def heard(self) -> Iterator[Heard]:
         """Words, unstable tails if they are wanted, and silences. The clock is that of the sound."""
         with self.source.opened() as sound:
             told = self.source.file is not None
             for samples in until(self.ended, sound):
-                self._check.push(samples)
-                yield from self._items(self._recogniser.push(samples))
-                if self._silence.left(self._check.seconds) == 0:
-                    self._silence.paused()
-                    yield Silent()
-                if not told and self._check.seconds >= PATIENCE:
+                yield from self.hearing.push(samples)
+                if not told and self.hearing.check.seconds >= PATIENCE:
                     told = True
-                    if self._check.peak < SILENT_PEAK:
+                    if self.hearing.check.peak < SILENT_PEAK:
                         _say("nothing heard yet; is the microphone on? (turia listen --devices lists others)")
-        yield from self._items(self._recogniser.flush())
-
-    def _items(self, recognised: Recognised) -> Iterator[Heard]:
-        self._check.words += len(recognised.final)
-        yield from recognised.final
-        tail = " ".join(word.text for word in recognised.partial)
-        if recognised.final or tail:
-            self._silence.will_wait()
-            self._silence.said(self._check.seconds, partial=True)
-        # A final word ends the tail before it, so that one is told again.
-        if self._partials and (tail if recognised.final else tail != self._tail):
-            yield UnstableTail(tail)
-        self._tail = tail
+        yield from self.hearing.flush()
 
     def complain(self) -> None:
-        for complaint in self._check.complaints(self._recogniser):
-            _say(f"warning: {complaint}")
+        for complaint in self.hearing.complaints():
+            _say(f"warning: {complaint.message}")
 
 
 def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | None, file: TextIO) -> int:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.commands.options import typed
+from turia.commands.options import BrowserSpeech, Listeners, ServerRecognisers, typed
 from turia.config import MOST_HYPOTHESES
 from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
@@ -379,10 +379,14 @@ def serve(
         list[str] | None,
         typer.Option(metavar="[MODEL=]FILE", help="Table of terms for all sessions, read again if it changes."),
     ] = None,
+    recogniser: ServerRecognisers = None,
+    listeners: Listeners = None,
+    browser_speech: BrowserSpeech = False,
 ) -> None:
     """Live captions: a web page and a WebSocket."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from turia.commands.recognisers import check_recognisers, load_recognition
     from turia.runtime.home import packaged_models
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
@@ -416,11 +420,14 @@ def serve(
     checked_access(host, key_file, origin or (), operator_key_file)
     check_origins(frame_ancestor or ())
     tables = parse_tables(glossary or ())
-    pages = Pages(notice, notice_position, tuple(frame_ancestor or ()))
+    pages = Pages(notice, notice_position, tuple(frame_ancestor or ()), browser_speech)
     rooms = tuple(map(parse_room, room or ()))
     if len({one.name for one in rooms}) < len(rooms):
         raise InputError("--room: expected different names")
     public_url = None if public_url is None else checked_public_url(public_url)
+    if ray and (recogniser or listeners):
+        raise InputError("--recogniser and --listeners are not for --ray: its replicas recognise no speech")
+    check_recognisers(recogniser)
     listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
@@ -456,8 +463,9 @@ def serve(
         serve_on_ray(deployed, host, port)
         return
     limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=most_bytes)
+    recognition = load_recognition(recogniser, [translator.model.languages[0] for translator in loaded], listeners)
     options = ServeOptions(
         host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
-        pages, rooms, public_url,
+        pages, rooms, public_url, recognition,
     )  # fmt: skip
     run_server({translator.model.name: translator for translator in loaded}, options, listening)

@@ -1,8 +1,28 @@
-"""Which options a user gave, for commands that refuse some beside others."""
+"""Which options a user gave, for commands that refuse some beside others; and the options of a server for sound."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+ServerRecognisers = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[LANGUAGE=]NAME[:FOLDER]",
+        help="Recognise speakers' sound: moonshine (English; the default if installed), de=vosk:FOLDER, none.",
+    ),
+]
+Listeners = Annotated[
+    int | None, typer.Option(min=1, help="Speakers whose sound is recognised at once. By default measured.")
+]
+BrowserSpeech = Annotated[
+    bool,
+    typer.Option(
+        "--browser-speech",
+        help="Let the page use the browser's recognition for other languages; some browsers send sound elsewhere.",
+    ),
+]
 
 
 def typed(context: typer.Context, *parameters: str) -> list[str]:

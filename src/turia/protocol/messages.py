@@ -206,6 +206,24 @@ class PartialWords:
 
 
 @dataclass(frozen=True)
+class Listen:
+    """Sound follows, from sample `start` on, which the server is to recognise (turia.protocol.sound)."""
+
+    KEYS: ClassVar = {"start": "from"}
+
+    start: Annotated[int, whole(0, MAX_SEQ)]
+    language: Annotated[str, text(20)]
+    """Of the speaker."""
+    settled: TailWords = ()
+    """Words of the sound from `start` on that the server has given already, in an earlier connection."""
+
+
+@dataclass(frozen=True)
+class Hush:
+    """No more sound: what is left of it is to be recognised."""
+
+
+@dataclass(frozen=True)
 class EndOfStream:
     """Nothing follows."""
 
@@ -219,12 +237,14 @@ class Ping:
 
 InputMessage = Words | Pause | SettingsChange | EndOfStream
 """What a speaker says; each has a number."""
-ClientMessage = Hello | InputMessage | PartialWords | Ping
+ClientMessage = Hello | InputMessage | PartialWords | Listen | Hush | Ping
 CLIENT: Tagged[ClientMessage] = Tagged(
     {
         "hello": Hello,
         "words": Words,
         "partial": PartialWords,
+        "listen": Listen,
+        "hush": Hush,
         "pause": Pause,
         "settings": SettingsChange,
         "end": EndOfStream,
@@ -301,6 +321,47 @@ class Presence:
 
 
 @dataclass(frozen=True)
+class Listening:
+    """The server listens from sample `start` on. No more than `window` samples may be sent ahead of `taken`."""
+
+    KEYS: ClassVar = {"start": "from"}
+
+    start: Natural
+    window: Natural
+
+
+@dataclass(frozen=True)
+class HeardWords:
+    """What the recogniser has understood: the client sends it back as `words`, `partial` and `pause`, in this order."""
+
+    taken: Natural
+    """The recogniser has heard the samples before this one."""
+    keep: Natural
+    """Sound before this sample is not needed any more, in whatever connection the session goes on."""
+    settled: Natural = 0
+    """How many of the newest final words were spoken after that."""
+    words: tuple[str, ...] = ()
+    """New final words."""
+    times: tuple[float, ...] = ()
+    """Milliseconds at which each ended, on the clock of the samples."""
+    partial: tuple[str, ...] | None = None
+    """What follows them and may still change; None for no change."""
+    pause: bool = False
+    """Whether the speaker has stopped after that."""
+    over: bool = False
+    """All sound is recognised; the server does not listen any more."""
+
+
+@dataclass(frozen=True)
+class SoundTrouble:
+    """What is wrong with the sound, or with the server's hearing. If it is `over`, the server does not listen."""
+
+    code: str
+    message: str
+    over: bool = False
+
+
+@dataclass(frozen=True)
 class Notice:
     """Something will happen unless the client does something."""
 
@@ -330,7 +391,20 @@ class Pong:
     """The answer to a ping."""
 
 
-ServerMessage = Welcome | Ack | Events | TentativeText | Presence | Notice | Refusal | GoingAway | Pong
+ServerMessage = (
+    Welcome
+    | Ack
+    | Events
+    | TentativeText
+    | Presence
+    | Listening
+    | HeardWords
+    | SoundTrouble
+    | Notice
+    | Refusal
+    | GoingAway
+    | Pong
+)
 SERVER: Tagged[ServerMessage] = Tagged(
     {
         "hello": Welcome,
@@ -338,6 +412,9 @@ SERVER: Tagged[ServerMessage] = Tagged(
         "events": Events,
         "tentative": TentativeText,
         "presence": Presence,
+        "listening": Listening,
+        "heard": HeardWords,
+        "sound": SoundTrouble,
         "warning": Notice,
         "error": Refusal,
         "going-away": GoingAway,

@@ -28,6 +28,7 @@ from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.addresses import LOCAL_ADDRESSES, Addresses
 from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
+from turia.server.audio import Ears, Recognition
 from turia.server.capacity import measure_again
 from turia.server.captions import Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
@@ -97,6 +98,8 @@ class Info(BaseModel):
     policies: list[str] = Field(description="All that there are, with their parameters as they are by default.")
     needs_key: bool
     url: str = Field(description="What comes before the path in links for others.")
+    recognises: list[str] = Field(description="Languages whose speech this server recognises itself.")
+    browser_speech: bool = Field(description="Whether a page may use the browser's recognition for others.")
 
 
 class BegunSession(BaseModel):
@@ -123,11 +126,13 @@ def make_app(
     pages: Pages = DEFAULT_PAGES,
     rooms: Sequence[NewRoom] = (),
     addresses: Addresses = LOCAL_ADDRESSES,
+    recognition: Recognition | None = None,
 ) -> FastAPI:
     """The server's application; its hub is `app.state.hub` while it runs.
 
     `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
     `pages`: what the operator has chosen for them. `rooms`: those that are to be there. `addresses`: for links.
+    `recognition`: the recognisers of this server, if it has some.
     """
 
     @asynccontextmanager
@@ -136,6 +141,9 @@ def make_app(
         app.state.downloads = downloads = Downloads(store)
         shared = None if cluster is None else Shared(hub, cluster)
         app.state.rooms = Rooms(hub, rooms)
+        ears = app.state.ears = Ears(recognition, hub.metrics.registry) if recognition is not None else None
+        if ears is not None:
+            ears.start()
         await hub.start()
         await app.state.rooms.start()
         tasks = [asyncio.create_task(hub.sweep())]
@@ -156,11 +164,13 @@ def make_app(
         if shared is not None:
             await shared.leave()
         downloads.close()
+        if ears is not None:
+            await ears.stop()
         await hub.stop()
 
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
     app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.access, app.state.addresses = access, addresses
+    app.state.access, app.state.addresses, app.state.pages = access, addresses, pages
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     if access.origins:
         # Within the guard: pages of any other origin get no further than that.
@@ -319,6 +329,8 @@ def _add_sessions(app: FastAPI) -> None:
             policies=[str(policy()) for policy in POLICIES.values()],
             needs_key=bool(request.app.state.access.keys),
             url=request.app.state.addresses.base(request),
+            recognises=[] if request.app.state.ears is None else request.app.state.ears.languages,
+            browser_speech=request.app.state.pages.browser_speech,
         )
 
     @app.post(
@@ -384,7 +396,7 @@ def _add_sessions(app: FastAPI) -> None:
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
-        await _take(websocket, lambda hub: serve_socket(websocket, hub, _address(websocket)))
+        await _take(websocket, lambda hub: serve_socket(websocket, hub, _address(websocket), app.state.ears))
 
     @app.websocket("/socket/rooms/{name}")
     async def room_socket(websocket: WebSocket, name: str) -> None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 from turia.engine.tail import LONGEST_TAIL
 from turia.errors import InputError
 from turia.protocol.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
+from turia.protocol.sound import SOUND
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Limits:
             "words_a_second": self.words_per_second,
             "idle": self.idle,
             "tail": LONGEST_TAIL,
+            "sound": SOUND,
         }
 
 

@@ -22,7 +22,8 @@ WORRYING = ("capacity", "key-capacity", "quota", "sockets", "store", "failed", "
 """Refusals for which somebody may have to do something."""
 CODES = (
     *WORRYING, "ended", "frames", "gap", "hello", "idle", "key", "message", "moved", "not-ready", "origin", "protocol",
-    "queue", "replaced", "role", "secret", "session", "size", "slow", "slow-request", "ticket", "transcripts",
+    "queue", "replaced", "role", "secret", "session", "size", "slow", "slow-request", "sound", "sound-capacity",
+    "sound-language", "ticket", "transcripts",
 )  # fmt: skip
 """Refusals that are shown from the beginning: Prometheus does not see the first of a series that begins with it."""
 WORDS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)

@@ -34,6 +34,9 @@ class Pages:
     notice_position: Position = "top"
     frame_ancestors: tuple[str, ...] = ()
     """Origins of sites that may embed the audience's page and the overlay."""
+    browser_speech: bool = False
+    """Whether the speaker's page may use the browser's own speech recognition, which some browsers send to their
+    maker, where the server has none for the language."""
 
     def __post_init__(self) -> None:
         if len(self.notice) > LONGEST_NOTICE or not self.notice.isprintable():

@@ -27,6 +27,7 @@ from turia.server.access import Keys, is_loopback
 from turia.server.addresses import Addresses
 from turia.server.addresses import url_of as url_of
 from turia.server.app import Access, make_app
+from turia.server.audio import Recognition
 from turia.server.captions import Translators
 from turia.server.cluster import Cluster
 from turia.server.guard import Connections, GuardedConfig, room_for
@@ -65,6 +66,8 @@ class ServeOptions:
     """Rooms that are to be there, besides those of the store."""
     public_url: str | None = None
     """What comes before the path in links for others, such as a proxy's address."""
+    recognition: Recognition | None = None
+    """Recognisers of speech, if there are some."""
 
 
 def data_folder() -> Path:
@@ -106,7 +109,16 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     store, cluster = open_store(options)
     addresses = Addresses(options.host, listening.getsockname()[1], options.public_url)
     app = make_app(
-        translators, store, options.limits, access, cluster, options.measures, options.pages, options.rooms, addresses
+        translators,
+        store,
+        options.limits,
+        access,
+        cluster,
+        options.measures,
+        options.pages,
+        options.rooms,
+        addresses,
+        options.recognition,
     )
     limits = options.limits
     most = room_for(limits.sockets + limits.requests)

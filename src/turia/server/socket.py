@@ -22,6 +22,8 @@ from turia.protocol.messages import (
     Events,
     GoingAway,
     Hello,
+    Hush,
+    Listen,
     Notice,
     PartialWords,
     Ping,
@@ -30,12 +32,15 @@ from turia.protocol.messages import (
     ProtocolError,
     Refusal,
     ServerMessage,
+    SoundTrouble,
     TentativeText,
     Welcome,
     Words,
     parse_client,
 )
+from turia.protocol.sound import is_sound, parse_sound
 from turia.server.admission import RefusedError
+from turia.server.audio import Ear, Ears
 from turia.server.captions import inputs_of
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
@@ -50,10 +55,10 @@ NORMAL, GOING_AWAY, POLICY, FAILED, TRY_AGAIN = 1000, 1001, 1008, 1011, 1013
 log = logging.getLogger("turia.server")
 
 
-async def serve_socket(socket: WebSocket, hub: Hub, address: str = "") -> None:
+async def serve_socket(socket: WebSocket, hub: Hub, address: str = "", ears: Ears | None = None) -> None:
     """A connection of a client at this address, from its hello to its end."""
     try:
-        await _serve(socket, hub, address)
+        await _serve(socket, hub, address, ears)
     except Exception as error:
         # Nobody foresaw it: a client that came back would meet it again.
         log.error("a connection failed\n%s", described(error))
@@ -61,7 +66,7 @@ async def serve_socket(socket: WebSocket, hub: Hub, address: str = "") -> None:
         await end(socket, Refusal("failed", "the server failed; what was acknowledged is safe"), FAILED)
 
 
-async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
+async def _serve(socket: WebSocket, hub: Hub, address: str, ears: Ears | None) -> None:
     await socket.accept()
     try:
         try:
@@ -89,9 +94,11 @@ async def _serve(socket: WebSocket, hub: Hub, address: str) -> None:
         return
     except WebSocketDisconnect:
         return
+    connection = _Connection(socket, hub, session, reader, min(hello.have, session.progress.events), ears)
     try:
-        await _converse(_Connection(socket, hub, session, reader, min(hello.have, session.progress.events)))
+        await _converse(connection)
     finally:
+        connection.stop_listening()
         hub.leave(session, reader)
 
 
@@ -162,8 +169,21 @@ async def _converse(connection: _Connection) -> None:
 class _Connection:
     """The two halves of a conversation. Neither raises for what a client or the network does."""
 
-    def __init__(self, socket: WebSocket, hub: Hub, session: ActiveSession, reader: EventReader, have: int) -> None:
+    def __init__(
+        self,
+        socket: WebSocket,
+        hub: Hub,
+        session: ActiveSession,
+        reader: EventReader,
+        have: int,
+        ears: Ears | None = None,
+    ) -> None:
         self.socket, self.hub, self.session, self.reader = socket, hub, session, reader
+        self._ears = ears
+        self._ear: Ear | None = None
+        """Listens to the speaker, if the client has asked for it."""
+        self._active, self._warned = time.monotonic(), False
+        """When the client said something last, and whether it was warned since."""
         self._sent = have
         """Number of the last event that the client has."""
         self._acknowledged = 0
@@ -196,7 +216,11 @@ class _Connection:
         limits = self.hub.limits
         bucket = Bucket(limits.words_per_second, limits.burst, time.monotonic())
         while True:
-            message = parse_client(await self._next())
+            data = await self._next()
+            if isinstance(data, bytes) and is_sound(data):
+                await asyncio.sleep(self._hear(data))
+                continue
+            message = parse_client(data)
             if self.hub.draining:
                 continue
             if isinstance(message, Ping):
@@ -209,6 +233,10 @@ class _Connection:
             if self.reader.role != "speaker":
                 raise ProtocolError("role", "a viewer only listens")
             if self.reader.refusal is not None:
+                continue
+            if isinstance(message, Listen | Hush):
+                self._listen(message)
+                await asyncio.sleep(bucket.take(1, time.monotonic()))
                 continue
             if isinstance(message, PartialWords):
                 self.hub.take_tail(self.session, message)
@@ -241,20 +269,61 @@ class _Connection:
                     await self._spoke.wait()
 
     async def _next(self) -> str | bytes:
-        """The next message. A speaker who is silent for long is warned, then disconnected; viewers may be silent."""
+        """The next message. A speaker who is silent for long is warned, then disconnected; viewers may be silent.
+
+        Sound alone is silence: a microphone that somebody forgot hears no words, or none that anybody means.
+        """
         limits = self.hub.limits
         if self.reader.role != "speaker":
             return await receive(self.socket)
-        try:
-            async with asyncio.timeout(max(0.0, limits.idle - limits.idle_warning)):
-                return await receive(self.socket)
-        except TimeoutError:
+        while True:
+            due = self._active + limits.idle - (0.0 if self._warned else limits.idle_warning)
+            with suppress(TimeoutError):
+                if time.monotonic() >= due:
+                    raise TimeoutError
+                async with asyncio.timeout(due - time.monotonic()):
+                    data = await receive(self.socket)
+                if not is_sound(data):
+                    self._active, self._warned = time.monotonic(), False
+                return data
+            if self._warned:
+                raise ProtocolError("idle", "nothing was said for too long; the session can be resumed")
+            self._warned = True
             self._say(Notice("idle", "nothing was said for long; say something to stay", limits.idle_warning))
-        try:
-            async with asyncio.timeout(limits.idle_warning):
-                return await receive(self.socket)
-        except TimeoutError:
-            raise ProtocolError("idle", "nothing was said for too long; the session can be resumed") from None
+
+    # --- sound ----------------------------------------------------------------------------------------------------
+
+    def _hear(self, data: bytes) -> float:
+        """Some sound; gives the seconds to wait before more is read. What comes while nobody listens is passed over."""
+        if self.reader.role != "speaker":
+            raise ProtocolError("role", "a viewer only listens")
+        piece = parse_sound(data)
+        if self._ear is None or self._ear.over or self.hub.draining or self.reader.refusal is not None:
+            return 0.0
+        return self._ear.take(piece)
+
+    def _listen(self, message: Listen | Hush) -> None:
+        """Begins to listen, or ends it. What an earlier ear has not told is lost with it: the client begins anew."""
+        if isinstance(message, Hush):
+            if self._ear is not None and not self._ear.over:
+                self._ear.end()
+            return
+        self.stop_listening()
+        if self._ears is None:
+            self._say(SoundTrouble("language", "this server recognises no speech", True))
+            return
+        found = self._ears.begin(message, self.reader.wake.set, self.hub.limits.pause)
+        if isinstance(found, SoundTrouble):
+            self.hub.metrics.refused(f"sound-{found.code}")
+            self._say(found)
+        else:
+            self._ear = found
+            self.reader.wake.set()
+
+    def stop_listening(self) -> None:
+        if self._ear is not None:
+            self._ear.close()
+            self._ear = None
 
     def _say(self, message: ServerMessage) -> None:
         self.reader.outbox.append(message)
@@ -306,6 +375,8 @@ class _Connection:
             await self._send(GoingAway(self.hub.limits.retry_after))
         while reader.outbox:
             await self._send(reader.outbox.popleft())
+        while self._ear is not None and (news := self._ear.news()) is not None:
+            await self._send(news)
         # The count is read first: an input is never acknowledged before its events are sent.
         inputs = session.progress.inputs
         while self._sent < session.progress.events:
@@ -330,6 +401,8 @@ class _Connection:
             self._sent = self.session.progress.events
             return
         await self._send(news)
+        if self._ear is not None:
+            self._ear.captioned(news.events)
         self._sent = news.seq + len(news.events) - 1
 
     def _finished(self) -> bool:

@@ -31,6 +31,11 @@ class Agreement:
         """What the last decoding has after the settled words."""
         self._settled = list(settled)
 
+    @property
+    def settled(self) -> int:
+        """How many words of the sound are settled."""
+        return len(self._settled)
+
     def push(self, words: Sequence[DecodedWord]) -> list[DecodedWord]:
         """A decoding; gives the words that it settles."""
         rest = self._after_settled(words)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from turia.speech.recogniser import RATE, Recogniser, Samples
+from turia.speech.recogniser import RATE, Samples
 
 SILENT_PEAK = 0.001
 """-60 dB: a microphone that is switched on has more noise than that."""
@@ -17,6 +18,13 @@ UNSURE = 0.7
 FEWEST_WORDS = 5
 ENOUGH_SECONDS = 5.0
 """A shorter sound may well have no speech in it."""
+
+
+class Complaint(NamedTuple):
+    """What is wrong, for programs and for people."""
+
+    code: str
+    message: str
 
 
 class SoundCheck:
@@ -39,20 +47,25 @@ class SoundCheck:
             self.peak = max(self.peak, float(loudness.max()))
             self._clipped += int((loudness >= FULL).sum())
 
-    def complaints(self, recogniser: Recogniser) -> list[str]:
-        """One line each; none if all is well."""
-        found = []
+    def complaints(self, certainty: float | None, language: str | None) -> list[Complaint]:
+        """None if all is well. `certainty` and `language` are the recogniser's."""
+        found: list[Complaint] = []
+        if not self.samples:
+            # There was no sound at all: whoever reads it has said why.
+            return found
         if self.peak < SILENT_PEAK:
-            found.append(f"the sound is silent (peak {_decibels(self.peak)}); is the microphone on?")
+            silent = f"the sound is silent (peak {_decibels(self.peak)}); is the microphone on?"
+            found.append(Complaint("silent", silent))
         elif self._clipped > CLIPPED_SHARE * self.samples:
             share = self._clipped / self.samples
-            found.append(f"{share:.1%} of the sound is clipped, which costs words; record it with less gain")
+            clipped = f"{share:.1%} of the sound is clipped, which costs words; record it with less gain"
+            found.append(Complaint("clipped", clipped))
         if self.peak >= SILENT_PEAK and not self.words and self.seconds >= ENOUGH_SECONDS:
-            found.append(f"no words were understood in {self.seconds:.0f} seconds of sound")
-        certainty = recogniser.certainty
+            found.append(Complaint("no-words", f"no words were understood in {self.seconds:.0f} seconds of sound"))
         if certainty is not None and certainty < UNSURE and self.words >= FEWEST_WORDS:
-            language = f"; the recogniser knows {recogniser.language!r} only" if recogniser.language else ""
-            found.append(f"little was understood (certainty {certainty:.2f}): noise, or another language{language}")
+            known = f"; the recogniser knows {language!r} only" if language else ""
+            unsure = f"little was understood (certainty {certainty:.2f}): noise, or another language{known}"
+            found.append(Complaint("unsure", unsure))
         return found
 
 

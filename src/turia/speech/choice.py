@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from turia.errors import InputError
 from turia.speech.moonshine import MoonshineDecoder
 from turia.speech.recogniser import Recogniser
-from turia.speech.redecoding import RedecodingRecogniser
+from turia.speech.redecoding import Decoder, RedecodingRecogniser
 from turia.speech.voice import SileroDetector
-from turia.speech.vosk import VoskRecogniser
+from turia.speech.vosk import VoskModel, VoskRecogniser
 from turia.speech.whisper import WhisperDecoder
 
 EXTRA_OF = {"moonshine": "speech", "vosk": "vosk", "whisper": "whisper"}
 """The names, and the extra of Turia that each needs."""
+RecogniserFactory = Callable[[Sequence[str]], Recogniser]
+"""Makes the recogniser of one more speaker. The words begin the sound and are final already."""
 
 
 def parse_choice(choice: str) -> tuple[str, Path | None]:
@@ -32,8 +36,26 @@ def parse_choice(choice: str) -> tuple[str, Path | None]:
     return name, Path(folder)
 
 
+def parse_language_choice(choice: str) -> tuple[str, str]:
+    """The language and the rest of [LANGUAGE=]NAME[:FOLDER]. Moonshine's language is known."""
+    found = re.fullmatch(r"(?:([A-Za-z]{2,3}(?:-[A-Za-z0-9]+)*)=)?(.*)", choice)
+    assert found is not None
+    language, rest = found[1], found[2]
+    name, _ = parse_choice(rest)
+    if language is None:
+        if name != "moonshine":
+            raise InputError(f"--recogniser {choice}: say which language it knows, as in de={choice}")
+        language = MoonshineDecoder.language
+    return language, rest
+
+
 def load_recogniser(choice: str, language: str) -> Recogniser:
     """The recogniser for a speaker of `language`."""
+    return load_factory(choice, language)(())
+
+
+def load_factory(choice: str, language: str) -> RecogniserFactory:
+    """Loads a model that several speakers of `language` share."""
     name, folder = parse_choice(choice)
     if name == "moonshine" and language != MoonshineDecoder.language:
         raise InputError(
@@ -42,8 +64,14 @@ def load_recogniser(choice: str, language: str) -> Recogniser:
         )
     if name == "vosk":
         assert folder is not None
-        return VoskRecogniser(folder, language)
+        model = VoskModel(folder)
+        # Its restarts are where no word is final.
+        return lambda settled: VoskRecogniser(model, language)
     if name == "whisper":
         assert folder is not None
-        return RedecodingRecogniser(WhisperDecoder(folder, language), SileroDetector())
-    return RedecodingRecogniser(MoonshineDecoder(folder), SileroDetector())
+        return _redecoding(WhisperDecoder(folder, language))
+    return _redecoding(MoonshineDecoder(folder))
+
+
+def _redecoding(decoder: Decoder) -> RecogniserFactory:
+    return lambda settled: RedecodingRecogniser(decoder, SileroDetector(), settled)

@@ -30,6 +30,16 @@ class Recognised:
     """The present guess at what follows them. The next guess replaces it as a whole."""
 
 
+@dataclass(frozen=True)
+class Restart:
+    """Where another recogniser would have to begin to go on without losing or doubling a word."""
+
+    at: float = 0.0
+    """Seconds: the sound from here on is needed again."""
+    words: int = 0
+    """How many of the newest final words were spoken after that."""
+
+
 class Recogniser(Protocol):
     """One speaker's recogniser. After `flush` it takes no more sound."""
 
@@ -46,6 +56,15 @@ class Recogniser(Protocol):
     @property
     def speech_seconds(self) -> float | None:
         """Seconds of the sound so far that it took for speech; None if it does not say."""
+        ...
+
+    hurried: bool
+    """Set from outside while sound waits to be recognised: it may then leave out guesses, so that words come later, but
+    in time with the speech again."""
+
+    @property
+    def restart(self) -> Restart:
+        """What another recogniser would need to go on from here."""
         ...
 
     def push(self, samples: Samples) -> Recognised:

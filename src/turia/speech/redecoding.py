@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from turia.speech.agreement import Agreement, DecodedWord
-from turia.speech.recogniser import Recognised, Samples
+from turia.speech.agreement import Agreement, DecodedWord, letters
+from turia.speech.recogniser import Recognised, Restart, Samples
 from turia.speech.utterances import Moment, Utterances
 from turia.speech.voice import VoiceDetector
 from turia.stream.times import SpokenWord
@@ -23,13 +23,21 @@ class Decoder(Protocol):
         ...
 
 
+RESUMED_WITHIN = 1.0
+"""Seconds in which an utterance must begin that an earlier recogniser has begun already."""
+
+
 class RedecodingRecogniser:
     """Voice detection, decoding and agreement put together."""
 
-    def __init__(self, decoder: Decoder, detector: VoiceDetector) -> None:
+    def __init__(self, decoder: Decoder, detector: VoiceDetector, settled: Sequence[str] = ()) -> None:
+        """`settled` are words at the beginning of the sound that an earlier recogniser has given already."""
         self._decoder = decoder
         self._utterances = Utterances(detector)
-        self._agreement = Agreement()
+        self._agreement = Agreement([letters(word) for word in settled])
+        self.hurried = False
+        self._resumes = bool(settled)
+        """Whether no utterance has begun, and some words of the first are settled."""
         self._settled_until = 0.0
         """Where in the utterance the speech ended of which all is settled."""
         self._words = 0
@@ -48,6 +56,11 @@ class RedecodingRecogniser:
     def speech_seconds(self) -> float:
         return self._utterances.speech_seconds
 
+    @property
+    def restart(self) -> Restart:
+        at = 0.0 if self._resumes else self._utterances.needed_from
+        return Restart(at, self._agreement.settled)
+
     def push(self, samples: Samples) -> Recognised:
         return self._heard(self._utterances.push(samples))
 
@@ -56,6 +69,7 @@ class RedecodingRecogniser:
 
     def _heard(self, moments: Iterator[Moment]) -> Recognised:
         final = [word for moment in moments for word in self._at(moment)]
+        self._drop_what_is_not_resumed()
         return Recognised(tuple(final), tuple(self._spoken(word) for word in self._agreement.open))
 
     def _at(self, moment: Moment) -> list[SpokenWord]:
@@ -69,6 +83,10 @@ class RedecodingRecogniser:
         return final
 
     def _settled_at(self, moment: Moment) -> list[DecodedWord]:
+        self._drop_what_is_not_resumed()
+        self._resumes = False
+        if moment is Moment.GROWN and self.hurried:
+            return []
         agreement, speech = self._agreement, self._utterances.speech
         settled: list[DecodedWord] = []
         # Where a pause has become the end, nothing was said in between.
@@ -84,6 +102,11 @@ class RedecodingRecogniser:
             self._agreement = Agreement()
         self._settled_until = speech[1] if moment is Moment.PAUSE else 0.0
         return settled
+
+    def _drop_what_is_not_resumed(self) -> None:
+        """Words that were settled, but are not heard as speech this time, must not be looked for in what follows."""
+        if self._resumes and self._utterances.needed_from > RESUMED_WITHIN:
+            self._resumes, self._agreement = False, Agreement()
 
     def _spoken(self, word: DecodedWord) -> SpokenWord:
         start = self._utterances.start

@@ -63,6 +63,16 @@ class Utterances:
         return (self._seen - len(self._chunks)) * SECONDS
 
     @property
+    def begun(self) -> bool:
+        """Whether there is an utterance now."""
+        return bool(self._chunks)
+
+    @property
+    def needed_from(self) -> float:
+        """Seconds from which on the sound is still needed: that of the utterance, or what would lead the next one."""
+        return self.start if self._chunks else (self._seen - len(self._lead)) * SECONDS
+
+    @property
     def speech(self) -> tuple[float, float]:
         """Where in the utterance its speech begins and ends, in seconds."""
         begin = next((i for i, probability in enumerate(self._voiced) if probability >= GOES_ON), 0)

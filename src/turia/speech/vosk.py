@@ -12,11 +12,23 @@ from typing import Any
 import numpy as np
 
 from turia.errors import ModelError
-from turia.speech.recogniser import RATE, Recognised, Samples
+from turia.speech.recogniser import RATE, Recognised, Restart, Samples
 from turia.stream.times import SpokenWord
 
 BLOCK = RATE // 10
 """Samples that Vosk gets at once. Where an utterance ends depends on it, so it is always the same."""
+
+
+class VoskModel:
+    """A model in a folder, which several speakers may share."""
+
+    def __init__(self, folder: Path) -> None:
+        import vosk
+
+        if not (folder / "am").is_dir() and not (folder / "final.mdl").is_file():
+            raise ModelError(f"{folder}: not a Vosk model, which has a folder am or a file final.mdl")
+        vosk.SetLogLevel(-1)
+        self.model: Any = vosk.Model(str(folder))
 
 
 class VoskRecogniser:
@@ -24,16 +36,18 @@ class VoskRecogniser:
 
     speech_seconds = None
 
-    def __init__(self, folder: Path, language: str | None = None) -> None:
+    def __init__(self, model: VoskModel | Path, language: str | None = None) -> None:
         """`language` is that of the model; a folder does not say it."""
         import vosk
 
-        if not (folder / "am").is_dir() and not (folder / "final.mdl").is_file():
-            raise ModelError(f"{folder}: not a Vosk model, which has a folder am or a file final.mdl")
-        vosk.SetLogLevel(-1)
         self.language = language
-        self._kaldi: Any = vosk.KaldiRecognizer(vosk.Model(str(folder)), RATE)
+        # It decodes as it hears: there is nothing to leave out.
+        self.hurried = False
+        shared = model if isinstance(model, VoskModel) else VoskModel(model)
+        self._kaldi: Any = vosk.KaldiRecognizer(shared.model, RATE)
         self._kaldi.SetWords(True)
+        self._blocks = 0
+        self._restart = Restart()
         self._rest = np.zeros(0, np.float32)
         self._partial: tuple[SpokenWord, ...] = ()
         self._words, self._confidence = 0, 0.0
@@ -41,6 +55,11 @@ class VoskRecogniser:
     @property
     def certainty(self) -> float | None:
         return self._confidence / self._words if self._words else None
+
+    @property
+    def restart(self) -> Restart:
+        """The end of the last utterance: within one, nothing is final."""
+        return self._restart
 
     def push(self, samples: Samples) -> Recognised:
         sound = np.concatenate([self._rest, samples])
@@ -57,8 +76,10 @@ class VoskRecogniser:
         return Recognised((*final, *self._result(self._kaldi.FinalResult())))
 
     def _take(self, block: Samples) -> list[SpokenWord]:
+        self._blocks += 1
         if self._kaldi.AcceptWaveform(as_pcm(block)):
             self._partial = ()
+            self._restart = Restart(self._blocks * BLOCK / RATE)
             return self._result(self._kaldi.Result())
         guess = json.loads(self._kaldi.PartialResult()).get("partial", "")
         self._partial = tuple(map(SpokenWord, guess.split()))

@@ -56,6 +56,9 @@ export class Connection {
     this.asleep = false;
     this.warned = false;
     this.wait = FIRST_WAIT;
+    // Sound that the server recognises (sound.js), and when the session began, by performance.now().
+    this.sound = null;
+    this.began = null;
     this.connect();
   }
 
@@ -75,6 +78,13 @@ export class Connection {
     const { socket } = this;
     if (!socket?.welcomed || !socket.tail || this.sent !== this.next - 1) return;
     socket.send(JSON.stringify({ type: "partial", after: this.sent, words: words.slice(0, socket.tail) }));
+  }
+
+  // Sends this sound from now on, also after the connection was lost.
+  listen(sound) {
+    this.sound = sound;
+    if (this.socket?.welcomed) sound.connected(this.socket, this.began);
+    else this.wake();
   }
 
   // A sign of life: somebody is there, though nothing is said.
@@ -103,9 +113,13 @@ export class Connection {
       const { seq, message } = fresh[i];
       let size = 1;
       if (message.type === "words") {
-        while (size < WORDS_PER_MESSAGE && fresh[i + size]?.message.type === "words") size += 1;
-        const words = fresh.slice(i, i + size).map((item) => item.message.words[0]);
-        this.socket.send(JSON.stringify({ type: "words", seq, words }));
+        // Words with times and words without do not mix in one message.
+        const alike = (item) => item?.message.type === "words" && Boolean(item.message.times) === Boolean(message.times);
+        while (size < WORDS_PER_MESSAGE && alike(fresh[i + size])) size += 1;
+        const group = fresh.slice(i, i + size).map((item) => item.message);
+        const words = group.map((one) => one.words[0]);
+        const times = message.times && group.map((one) => one.times[0]);
+        this.socket.send(JSON.stringify({ type: "words", seq, words, times }));
       } else {
         this.socket.send(JSON.stringify({ ...message, seq }));
       }
@@ -167,7 +181,9 @@ export class Connection {
         this.next = Math.max(this.next, message.last_input + 1);
         this.on.clock(message.ms);
         this.on.status("live", "Live");
+        this.began = performance.now() - message.ms;
         this.flush();
+        this.sound?.connected(socket, this.began);
         break;
       }
       case "ack":
@@ -186,6 +202,11 @@ export class Connection {
         break;
       case "presence":
         this.on.presence?.(message.speaker);
+        break;
+      case "listening":
+      case "heard":
+      case "sound":
+        this.sound?.take(socket, message);
         break;
       case "warning":
         this.warned = true;

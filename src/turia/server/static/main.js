@@ -4,8 +4,9 @@ import { Captions, languageName } from "./captions.js";
 import { hold, isHeldElsewhere } from "./claim.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
+import { Listening } from "./listening.js";
 import { Rooms } from "./rooms.js";
-import { Microphone, Player, canListen, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
+import { Player, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
 import { linkTranscripts, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
@@ -29,11 +30,12 @@ let ending = false;
 let beginning = null;
 let queued = [];
 let player = null;
-let microphone = null;
 // Whether the session takes sentence ends from the punctuation; null while nobody knows.
 let trusted = null;
 // What it is to do again when the text has been played that is played now; null for no change.
 let trustedBefore = null;
+// The sound that the server is to recognise.
+let sounding = null;
 // Kept when the microphone that was stopped last has said its last words.
 let quiet;
 
@@ -56,6 +58,7 @@ function attach(session, secret, kept) {
   const tentative = (message) => captions.tentative(message);
   const on = { events: show, status: showState, clock: (ms) => captions.clock(ms), kept: keep, tentative };
   connection = new Connection(session, secret, on, kept);
+  if (sounding) connection.listen(sounding);
   keep();
 }
 
@@ -154,8 +157,8 @@ function send(...messages) {
 }
 
 // The first words begin the session.
-async function say(words, punctuation = false) {
-  const inputs = words.map((word) => ({ type: "words", words: [word] }));
+async function say(words, punctuation = false, times = null) {
+  const inputs = words.map((word, i) => ({ type: "words", words: [word], ...(times && { times: [times[i]] }) }));
   if (over || connection || beginning) {
     send(...inputs);
     return;
@@ -169,7 +172,7 @@ async function say(words, punctuation = false) {
   } catch (error) {
     // What was typed is not lost with the attempt.
     const typed = queued.flatMap((input) => input.words ?? []);
-    if (!player && !microphone) find("typed").value = [...typed, find("typed").value].join(" ");
+    if (!player && !microphone.active) find("typed").value = [...typed, find("typed").value].join(" ");
     silence();
     showStatus("error", error instanceof Refused ? error.message : "The server does not answer");
   } finally {
@@ -204,10 +207,7 @@ function silence() {
   forget(PLAYED);
   trustAsBefore();
   showPlayer(false);
-  quiet = microphone?.stop() ?? quiet;
-  microphone = null;
-  find("mic").textContent = "Start listening";
-  find("unheard").hidden = true;
+  if (microphone.active) quiet = microphone.stop();
   return quiet;
 }
 
@@ -259,20 +259,22 @@ async function playSample() {
   else showStatus("error", answer ? `The server has no sample: status ${answer.status}` : "The server does not answer");
 }
 
-function listen() {
-  if (microphone) {
-    silence();
-    return;
-  }
-  silence();
-  const stopped = (reason) => {
+const microphone = new Listening({
+  say: (words, times) => say(words, false, times),
+  tail: (words) => connection?.tail(words),
+  pause,
+  silence,
+  // Sound needs a session before there are words.
+  begin: () => { if (!connection && !beginning) say([]); },
+  listen: (sound) => {
+    sounding = sound;
+    connection?.listen(sound);
+  },
+  fail: (reason) => {
     silence();
     showStatus("error", reason);
-  };
-  const heard = (sound) => { find("unheard").hidden = sound; };
-  microphone = new Microphone(spoken(), (words) => say(words), pause, stopped, (words) => connection?.tail(words), heard);
-  find("mic").textContent = "Stop listening";
-}
+  },
+});
 
 // --- the page ---------------------------------------------------------------------------------------------------
 
@@ -344,11 +346,6 @@ function setUpSources() {
     if (name) location.assign(`/watch/${encodeURIComponent(name)}`);
   });
   find("sample").addEventListener("click", playSample);
-  find("mic").addEventListener("click", listen);
-  if (!canListen) {
-    find("mic").disabled = true;
-    find("mic-hint").textContent = "This browser has no speech recognition. Type, play a file, or connect a recogniser.";
-  }
   find("play").addEventListener("click", () => {
     if (!player) return;
     if (player.playing) player.stop();
@@ -386,10 +383,8 @@ function setUpControls() {
     showExample();
     // Another model has a dial of its own.
     if (!connection && !beginning) dial.begin();
-    if (!microphone) return;
     // The recogniser listens for another language now.
-    listen();
-    listen();
+    microphone.speak(spoken());
   });
   find("finish").addEventListener("click", async () => {
     if (over) {
@@ -422,6 +417,8 @@ async function setUp() {
     languages.set(model.name, model.source);
   }
   rooms.know(info, load(KEY));
+  microphone.know(info);
+  microphone.speak(spoken());
   dial.know(info);
   dial.begin();
   showExample();
