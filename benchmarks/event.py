@@ -11,7 +11,7 @@ an undisturbed stream makes of it:
 The models are fakes that echo: it is the server that is tried, and one can tell what must come. Exit code 1 if anything
 differs. `tests/server/test_event.py` runs it at a small size.
 
-Each room has one session for each language, which gets the same words. `begin_room` is the place to change that.
+A speaker begins one session in the room; the server makes one for each further language. A viewer reads one of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from turia.stream.trace import Record, SentenceEnd, Write
 
 WORDS_PER_MINUTE = 150
 K = 3
-LANGUAGES = ("de-en", "en-de")
+MODELS = ("de-en", "de-fr")
+LANGUAGES = tuple(model.rpartition("-")[2] for model in MODELS)
 STEP = 0.1
 """Seconds between two portions of words."""
 Event = dict[str, Any]
@@ -127,7 +128,7 @@ class Room:
 
     name: str
     words: list[str]
-    speakers: dict[str, Speaker]
+    speaker: Speaker
     viewers: list[Viewer] = field(default_factory=list)
     digests: dict[str, Digest] = field(default_factory=dict)
 
@@ -136,30 +137,33 @@ class Room:
         began, said = time.monotonic(), 0
         while said < len(self.words):
             due = min(len(self.words), 1 + int((time.monotonic() - began) * size.words_per_second))
-            for speaker in self.speakers.values():
-                for number in range(said, due):
-                    await speaker.say(self.words[number], at=1000.0 * number * 60 / WORDS_PER_MINUTE)
+            for number in range(said, due):
+                await self.speaker.say(self.words[number], at=1000.0 * number * 60 / WORDS_PER_MINUTE)
             said = due
             await asyncio.sleep(STEP)
-        for speaker in self.speakers.values():
-            await speaker.end()
+        await self.speaker.end()
 
-    async def listen(self, language: str) -> None:
-        """What the speaker's own client gets is what all must get."""
-        digest = self.digests[language] = Digest()
-        async for event in self.speakers[language].events():
-            digest.add(event)
+    async def listen(self) -> None:
+        """What the speaker's own client gets, and one viewer of each further language who loads nothing again."""
+        await asyncio.gather(*(self._listen(language) for language in LANGUAGES))
+
+    async def _listen(self, language: str) -> None:
+        digest, session = self.digests.setdefault(language, Digest()), self.speaker.languages[language]
+        if session == self.speaker.session:
+            async for event in self.speaker.events():
+                digest.add(event)
+            return
+        async with Follower(self.speaker.url, session) as follower:
+            async for event in follower.events():
+                digest.add(event)
 
 
 @asynccontextmanager
 async def begin_room(url: str, name: str, words: list[str]) -> AsyncIterator[Room]:
-    """A room whose speaker has begun: one session for each language."""
-    async with AsyncExitStack() as stack:
-        speakers = {
-            model: await stack.enter_async_context(Speaker(url, model=model, k=K, punctuation=True, pause=0.0))
-            for model in LANGUAGES
-        }
-        yield Room(name, words, speakers)
+    """A room whose speaker has begun."""
+    first, *others = MODELS
+    async with Speaker(url, model=first, k=K, punctuation=True, pause=0.0, also=others, room=name) as speaker:
+        yield Room(name, words, speaker)
 
 
 async def hold(server: FakeServer, size: Size, seed: int) -> list[Room]:
@@ -173,10 +177,10 @@ async def hold(server: FakeServer, size: Size, seed: int) -> list[Room]:
         for number in range(size.viewers):
             room = rooms[number % size.rooms]
             language = LANGUAGES[number // size.rooms % len(LANGUAGES)]
-            viewer = Viewer(server.url, room.speakers[language].session)
+            viewer = Viewer(server.url, room.speaker.languages[language])
             viewer.open()
             room.viewers.append(viewer)
-        listening = [asyncio.create_task(room.listen(language)) for room in rooms for language in LANGUAGES]
+        listening = [asyncio.create_task(room.listen()) for room in rooms]
         speaking = asyncio.gather(*(room.speak(size) for room in rooms))
         disturbing = [asyncio.create_task(_reload(rooms, size, chance)), asyncio.create_task(_kill(server, size))]
         await speaking
@@ -196,7 +200,7 @@ async def _reload(rooms: list[Room], size: Size, chance: random.Random) -> None:
         for room in rooms:
             if room.viewers:
                 await chance.choice(room.viewers).reload()
-        cut_connection(chance.choice(list(chance.choice(rooms).speakers.values())))
+        cut_connection(chance.choice(rooms).speaker)
 
 
 async def _kill(server: FakeServer, size: Size) -> None:
@@ -217,7 +221,7 @@ class Expected:
 
 
 def expected(model: str, words: Sequence[str]) -> Expected:
-    stream = fake_translators()[model].stream(k=K, punctuation=True)
+    stream = fake_translators(names=MODELS)[model].stream(k=K, punctuation=True)
     records: list[Record] = [record for word in words for record in stream.push(word)]
     records += stream.flush()
     target, source, said = io.StringIO(), io.StringIO(), iter(words)
@@ -233,9 +237,12 @@ def expected(model: str, words: Sequence[str]) -> Expected:
 def differences(server: FakeServer, room: Room) -> list[str]:
     """What is not as it must be, in a room."""
     found = []
-    for language, speaker in room.speakers.items():
-        must = expected(language, room.words)
-        path = f"/api/sessions/{speaker.session}/transcript"
+    shown = json.loads(server.get(f"/api/rooms/{room.name}")[1])
+    if (shown["state"], shown["session"]) != ("ended", room.speaker.session):
+        found.append(f"{room.name}: what the room shows")
+    for model, (language, session) in zip(MODELS, room.speaker.languages.items(), strict=True):
+        must = expected(model, room.words)
+        path = f"/api/sessions/{session}/transcript"
         where = f"{room.name} {language}"
         if server.get(f"{path}.txt?side=source")[1] != must.source:
             found.append(f"{where}: the text of what was said")
@@ -252,7 +259,7 @@ def differences(server: FakeServer, room: Room) -> list[str]:
             recorded.add(json.loads(line))
         if recorded != room.digests[language]:
             found.append(f"{where}: the recording")
-        watching = [viewer for viewer in room.viewers if viewer.session == speaker.session]
+        watching = [viewer for viewer in room.viewers if viewer.session == session]
         wrong = sum(viewer.seen != room.digests[language] for viewer in watching)
         if wrong:
             found.append(f"{where}: what {wrong} of {len(watching)} viewers got")
@@ -265,21 +272,20 @@ def run(size: Size, seed: int = 1) -> list[str]:
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
         limits = {**MANY, "words_per_second": 20 * size.words_per_second}
-        with FakeServer(Path(folder), limits=limits) as server:
+        names = [f"room-{i}" for i in range(size.rooms)]
+        with FakeServer(Path(folder), limits=limits, models=MODELS, rooms=names) as server:
             began = time.monotonic()
             rooms = asyncio.run(hold(server, size, seed))
             seconds = time.monotonic() - began
             wrong = [difference for room in rooms for difference in differences(server, room)]
             wrong += [f"the server's log: {line}" for line in server.faults()]
     viewers = [viewer for room in rooms for viewer in room.viewers]
-    speakers = [speaker for room in rooms for speaker in room.speakers.values()]
     print(f"{size.minutes:g} minutes at {size.speed:g} times the speed of life, in {seconds:.0f} s")
     print(f"{len(rooms)} rooms, {len(LANGUAGES)} languages, {size.words} words in each room")
     print(f"{len(viewers)} viewers, {sum(viewer.reloads for viewer in viewers)} reloads, 1 kill of the server")
-    print(f"{sum(speaker.connections - 1 for speaker in speakers)} reconnections of speakers")
-    print(
-        f"{sum(digest.count for room in rooms for digest in room.digests.values())} events in {len(speakers)} sessions"
-    )
+    print(f"{sum(room.speaker.connections - 1 for room in rooms)} reconnections of speakers")
+    events = [digest.count for room in rooms for digest in room.digests.values()]
+    print(f"{sum(events)} events in {len(events)} sessions")
     slowest = max((viewer.slowest for viewer in viewers), default=0.0)
     print(f"slowest word at a viewer: {slowest:.2f} s, the kill included")
     for difference in wrong:

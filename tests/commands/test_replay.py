@@ -10,7 +10,7 @@ import pytest
 from turia.cli import main
 from turia.commands.replay import read_moments, replay
 from turia.errors import InputError
-from turia.formats.replay import Moment, recording_lines
+from turia.formats.replay import TimedEvent, recording_lines
 
 EVENTS = [
     {"type": "settings", "model": "de-en", "ms": 0.0},
@@ -69,7 +69,7 @@ def test_a_sentence_of_the_source_ends_where_it_ended_not_where_that_was_found(r
 
 def test_speakers_are_named(recorded: Path) -> None:
     played = read_moments(recorded)
-    bo = Moment(3.5, {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Bo"})
+    bo = TimedEvent(3.5, {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Bo"})
     clock, file = Clock(), io.StringIO()
     replay([*played[:6], bo, *played[6:]], file, clock=lambda: clock.now, wait=clock.wait)
     assert file.getvalue() == "Hello.\nBo: Yes.\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.server.fakes import fake_translators
@@ -171,7 +173,11 @@ def test_a_speaker_who_does_not_come_back_has_left_once() -> None:
 def test_viewers_are_woken_when_the_speaker_goes_and_comes() -> None:
     session, speaker, viewer = active(in_work=True), EventReader("speaker"), EventReader("viewer")
     session.readers |= {speaker, viewer}
-    for change in (lambda: session.begin_speaking(speaker, 4), lambda: session.leave(speaker, 50.0)):
+    changes: list[Callable[[], None]] = [
+        lambda: session.begin_speaking(speaker, 4),
+        lambda: session.leave(speaker, 50.0),
+    ]
+    for change in changes:
         viewer.wake.clear()
         change()
         assert viewer.wake.is_set()
