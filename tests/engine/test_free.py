@@ -16,6 +16,7 @@ from turia.engine.stream import Stream
 from turia.errors import ConfigError, InputError, ModelError
 from turia.segmenter.online import FreeSegmenter
 from turia.stream.trace import End, Note, Record, SentenceEnd, Trace, Write, parse_trace, trace_lines
+from turia.text.glossary import parse_glossary
 
 PLAIN = [word for word in WORDS if word != "ra"]
 POLICIES = ["wait-k:k=1", "wait-k:k=3", "hold-n:n=2", "local-agreement:n=2", "alignatt:f=1", "act:lag_cost=0.2"]
@@ -210,6 +211,8 @@ def test_what_cannot_run_without_a_segmenter_is_refused() -> None:
         with_policy(FreeEcho(), "whole")
     with pytest.raises(ConfigError, match="policy whole"):
         free_stream(FreeEcho()).change(policy="whole")
+    with pytest.raises(ConfigError, match=r"^glossary is set, which segmentation 'free' cannot follow"):
+        free_stream(FreeEcho()).change(glossary=parse_glossary("ka\tmi"))
     with pytest.raises(ConfigError, match=r"^recompute is True"):
         free_stream(FreeEcho(), recompute=True)
     with pytest.raises(InputError, match="none is loaded: give --reverse-model"):

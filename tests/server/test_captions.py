@@ -355,3 +355,5 @@ def test_a_model_that_needs_a_segmenter_is_not_run_without() -> None:
 def test_two_sources_of_sentence_ends_are_one_too_many() -> None:
     with pytest.raises(ConfigError, match="segmentation is 'free' and punctuation is true"):
         NewSession(punctuation=True, segmentation="free")
+    with pytest.raises(ConfigError, match="segmentation is 'free', but the models of also need sentence ends"):
+        NewSession(also=("de-fr",), segmentation="free")

@@ -139,6 +139,8 @@ class NewSession:
     def __post_init__(self) -> None:
         if self.punctuation and self.segmentation not in (None, "punctuation"):
             raise ConfigError(f"segmentation is {self.segmentation!r} and punctuation is true, expected one of them")
+        if self.also and self.segmentation == "free":
+            raise ConfigError("segmentation is 'free', but the models of also need sentence ends that are told")
 
 
 @dataclass(frozen=True)
