@@ -2,11 +2,15 @@
 
     python benchmarks/soak.py --model FOLDER [--words 100000] [--text FILE] [--history 60]
     python benchmarks/soak.py
+    python benchmarks/soak.py --free usual|endless|mute [--model FOLDER]
 
 With a model everything is real: its network, its segmenter (full stops in its place with `--punctuation`),
 normalisation, subwords, policy, history, guards. Without one the engine runs on a stand-in that writes a word for each
 it reads, and sentences end at full stops. Streams have 60 words of history unless told otherwise, whatever the model
 says: some have none by default, and windows with history are what most could grow in.
+
+With `--free` there is no segmenter: the model ends sentences itself, or never does (`endless`), or never even writes a
+word of its own accord (`mute`), whatever it has learned.
 
 After every tenth of the way it prints time per word, the memory of the process and the size of the saved state. None
 may grow: the last tenth may have 5 % more memory than the second, and a state is never larger than history, sentence
@@ -29,8 +33,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -38,16 +42,27 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the stand-in of the tests
 
-from tests.engine.fakes import Echo, fake_model
-from turia.engine.backend import DecodeRequest, EncodeRequest
+from tests.engine.fakes import Echo, Endless, Fake, FreeEcho, Mute, fake_model
+from turia.engine.backend import (
+    Backend,
+    DecodeRequest,
+    DecoderState,
+    EncodeRequest,
+    EncoderState,
+    Logits,
+    LookRequest,
+    Looks,
+)
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.experiments.bench import memory
 from turia.runtime.translator import Translator
+from turia.segmenter.online import FreeSegmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.stream.trace import Note, Record
 from turia.text.normalise import normalise_word
+from turia.text.symbols import MORE_ID, SEP_ID
 
 ODD = ["<SEP>", "▁", "\ud800", "\x00", "\u202e", "–", "\u2028", "a\u0301\u0323", "\U0001f600", "x" * 500]
 REMEMBERED = 150_000
@@ -88,6 +103,45 @@ def fill_the_runtime(model: Model) -> None:
     limits = np.full(model.max_positions, model.max_positions)
     [encoded] = model.backend.encode([EncodeRequest(None, ids, limits)])
     model.backend.decode([DecodeRequest(None, encoded, ids, limits)])
+
+
+@dataclass(frozen=True)
+class Bent:
+    """A model without a segmenter that never writes a separator, or always asks for more to be read."""
+
+    backend: Backend
+    kind: str
+    can_look: bool = True
+    gives_states: bool = True
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> Sequence[EncoderState]:
+        return self.backend.encode(requests)
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Logits]]:
+        return [(state, self._bent(logits)) for state, logits in self.backend.decode(requests)]
+
+    def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]:
+        return [looks._replace(logits=self._bent(looks.logits)) for looks in self.backend.look(requests)]
+
+    def _bent(self, logits: Logits) -> Logits:
+        logits = logits.copy()
+        logits[..., SEP_ID if self.kind == "endless" else MORE_ID] = -1e9 if self.kind == "endless" else 1e9
+        return logits
+
+
+STAND_INS: dict[str, type[Fake]] = {"usual": FreeEcho, "endless": Endless, "mute": Mute}
+
+
+def free_stream(model: str | None, kind: str, history: int) -> Stream:
+    """A stream without a segmenter."""
+    if model is None:
+        loaded = fake_model(STAND_INS[kind](), free=True)
+    else:
+        loaded = Translator.load(model).model
+        fill_the_runtime(loaded)
+        if kind != "usual":
+            loaded = replace(loaded, backend=Bent(loaded.backend, kind))
+    return Stream(loaded, FreeSegmenter(), Settings(k=4, gamma=loaded.gamma, history=history))
 
 
 @dataclass(frozen=True)
@@ -154,8 +208,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--punctuation", action="store_true", help="sentences end at full stops")
     parser.add_argument("--history", type=int, default=60, help="words of history")
     parser.add_argument("--text", type=Path, help="words to read, again and again, in place of random Unicode")
+    parser.add_argument("--free", choices=tuple(STAND_INS), help="without a segmenter")
     options = parser.parse_args(arguments)
-    if options.model:
+    if options.free:
+        stream = free_stream(options.model, options.free, options.history)
+    elif options.model:
         translator = Translator.load(options.model)
         fill_the_runtime(translator.model)
         stream = translator.stream(k=4, history=options.history, punctuation=options.punctuation)

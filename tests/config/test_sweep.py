@@ -19,6 +19,10 @@ PUBLISHED = {"name": "x", "corpus": {}, "published": {"folder": "y"}}
         ({"models": ["a/de-en", "b/de-en"]}, "two models have one name"),
         ({"models": ["a/de-en"], "bounds": ["b/de-en"]}, "two models have one name"),
         ({"resamples": 1}, "resamples is 1"),
+        ({"free": ["reverse"]}, "reverse_model and 'reverse' in free belong together"),
+        ({"free": ["attention"], "reverse_model": "x"}, "reverse_model and 'reverse' in free belong together"),
+        ({"free": ["length"]}, "free"),
+        ({"latency": "sentence", "windows": [], "free": ["attention"]}, "needs the sentences of the reference"),
         ({"latency": "sentence"}, "latency is 'sentence', which needs the sentences of the reference"),
         (
             {"latency": "sentence", "windows": [], "test": [PUBLISHED]},

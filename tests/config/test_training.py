@@ -122,6 +122,15 @@ def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -
             "training.schedule is 'linear', which needs a planned end: set steps or hours",
         ),
         (
+            {"training": {"free_share": 0.5}, "model": {"anchor": "window"}},
+            "training.free_share is set, which needs model.anchor = 'sentence'",
+        ),
+        (
+            {"training": {"free_share": 0.5}, "windows": {"history": 0}},
+            "training.free_share is set, but without windows of several sentences there is no separator to learn: "
+            "set windows.history, and training.windows_from below 1",
+        ),
+        (
             {"training": {"windows_from": 0.5}},
             "training.windows_from is a share of the planned length: set steps or hours",
         ),

@@ -24,7 +24,7 @@ from turia.policy.base import Head, State
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Record, Write
 from turia.text.subwords import Subwords, train_subwords
-from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
+from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, MORE_ID, SEP_ID
 
 WORDS = [f"{a}{b}" for a in ("ka", "le", "mi", "no", "pu", "ra") for b in ("", "ta", "so", "nde")]
 
@@ -207,6 +207,91 @@ class Chaos(Fake):
         return scores
 
 
+class FreeEcho(Fake):
+    """Copies the stream without being told where sentences end: one ends with each word `ra`. Where it has seen nothing
+    new, it asks for more. A row's attention is on the word that it copies."""
+
+    separates = True
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        scores[: END_ID + 1] = -1.0
+        words, done, begun = self.progress(state)
+        closed = state.rows[-1].seen[-1][0] in (BRK_ID, END_ID)
+        last = [row.piece for row in state.rows][-1]
+        if self.separates and not begun and last == subwords().encode_word("ra")[-1]:
+            scores[SEP_ID] = 3.0
+        elif done < len(words):
+            scores[words[done][min(len(begun), len(words[done]) - 1)]] = 2.0
+        else:
+            scores[BRK_ID if closed else MORE_ID] = 2.0
+        return 10 * scores
+
+    def progress(self, state: TargetSeen) -> tuple[list[list[int]], int, list[int]]:
+        """The source words that the last row sees, how many words are written, and the one that is begun."""
+        done, begun = _written(state)
+        return _words([column[0] for column in state.rows[-1].seen]), done, begun
+
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        results = []
+        for request, looks in zip(requests, super().look(requests), strict=True):
+            attention = np.zeros_like(looks.attention)
+            state = looks.state
+            for row in range(len(request.ids)):
+                words, done, _ = self.progress(state.truncated(state.length - len(request.ids) + row + 1))  # type: ignore[arg-type]
+                place = min(1 + sum(map(len, words[:done])), request.memory.length - 1)
+                attention[0, 0, row, place] = 1.0
+            results.append(looks._replace(attention=attention))
+        return results
+
+
+def _words(ids: Sequence[int]) -> list[list[int]]:
+    """Whole words of these pieces, symbols left out."""
+    words: list[list[int]] = [[]]
+    for piece in ids:
+        if piece > END_ID:
+            words[-1].append(piece)
+            if subwords().ends_word[piece]:
+                words.append([])
+    return [word for word in words if word]
+
+
+def _written(state: TargetSeen) -> tuple[int, list[int]]:
+    pieces = [row.piece for row in state.rows if row.piece > END_ID]
+    ends = [place + 1 for place, piece in enumerate(pieces) if subwords().ends_word[piece]]
+    return len(ends), pieces[max(ends, default=0) :]
+
+
+class Endless(FreeEcho):
+    """The same, without a separator ever."""
+
+    separates = False
+
+
+class Mute(Fake):
+    """Always asks for more; made to write, it rambles."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = np.zeros(len(subwords()), dtype=np.float32)
+        scores[MORE_ID] = 3.0
+        [piece] = subwords().encode_word(Rambling.words[_written(state)[0] % len(Rambling.words)])
+        scores[piece] = 1.0
+        closed = state.rows[-1].seen[-1][0] in (BRK_ID, END_ID)
+        scores[BRK_ID] = 3.0 if closed else 0.0
+        return scores
+
+
+class FreeChaos(Chaos):
+    """Random words and symbols, the same for the same past."""
+
+    def logits(self, state: TargetSeen) -> Logits:
+        scores = super().logits(state)
+        scores[SEP_ID] -= 0.5
+        toss = hashlib.blake2b(repr(state).encode(), digest_size=1, person=b"more").digest()[0]
+        scores[MORE_ID] = 3.0 if toss < 50 else -1.0
+        return scores
+
+
 class Coin(Fake):
     """One of two words, by a toss that depends on everything that it was ever shown: half of its drafts agree."""
 
@@ -234,6 +319,7 @@ def fake_model(
     anchor: str = "sentence",
     max_positions: int = 512,
     heads: Mapping[str, Head] = HEADS,
+    free: bool = False,
 ) -> Model:
     return Model(
         "fake",
@@ -246,6 +332,7 @@ def fake_model(
         history=60,
         max_positions=max_positions,
         heads=heads,
+        free=free,
     )
 
 

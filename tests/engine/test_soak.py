@@ -6,11 +6,12 @@ from collections import Counter
 from copy import copy
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
 
-from benchmarks.soak import MOST_STATE, Mark, grown, main, noise, soak
+from benchmarks.soak import MOST_STATE, Mark, free_stream, grown, main, noise, soak
 from tests.engine.fakes import Echo, fake_model
 from turia.config import SegmenterModel
 from turia.engine.settings import Settings
@@ -87,3 +88,13 @@ def test_there_is_history_whatever_the_model_has_by_default(
 )
 def test_what_grew_is_named(megabytes: list[float], state: int, complaints: list[str]) -> None:
     assert grown([Mark(number, 1.0, state, each, 5.0) for number, each in enumerate(megabytes)]) == complaints
+
+
+@pytest.mark.parametrize("kind", ["endless", "mute"])
+def test_random_unicode_without_a_segmenter(kind: str, free_folder: Path) -> None:
+    """The model never writes a separator, or never a word of its own accord: a real one, bent to that."""
+    stream = free_stream(str(free_folder), kind, history=20)
+    marks, _ = soak(stream, noise(2), 60)
+    assert stream.free
+    assert max(mark.state for mark in marks) < MOST_STATE / 5
+    assert stream.written > 20

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from turia.commands.models import describe
-from turia.errors import ConfigError, ModelError
-from turia.runtime.translator import Translator
+from turia.errors import ConfigError, InputError, ModelError
+from turia.export.random_model import made_up_words
+from turia.runtime.translator import Segmentation, Translator
+from turia.segmenter.online import FreeSegmenter
+from turia.stream.trace import Write
 
 
 @pytest.fixture
@@ -68,3 +72,44 @@ def test_what_is_no_fault_of_the_graphs_is_not_called_one(model_folder: Path, mo
     monkeypatch.setattr("turia.runtime.session.feeds", fail)
     with pytest.raises(MemoryError):
         Translator.load(model_folder)
+
+
+def test_segmentation_names_where_sentences_end(free_folder: Path) -> None:
+    translator = Translator.load(free_folder)
+    kinds = {name: str(translator.stream(segmentation=name).segmenter.reason) for name in get_args(Segmentation)}
+    assert kinds == {"model": "segmenter", "punctuation": "punctuation", "free": "free"}
+    assert str(translator.stream(punctuation=True).segmenter.reason) == "punctuation"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "complaint"),
+    [
+        ({"segmentation": "none"}, "segmentation is 'none', expected model, punctuation, free"),
+        ({"segmentation": "free", "punctuation": True}, "punctuation and segmentation 'free' are both given"),
+        ({"segmentation": "free", "cut": "length"}, "cut is 'length', expected attention or reverse"),
+        ({"segmentation": "free", "cut": "reverse"}, "none is loaded: give --reverse-model"),
+        ({"cut": "attention"}, "cut is given, which is for segmentation 'free'"),
+        ({"segmentation": "free", "segmenter": FreeSegmenter()}, "segmenter and segmentation are both given"),
+    ],
+)
+def test_sentence_ends_that_cannot_be_are_refused(free_folder: Path, chosen: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Translator.load(free_folder).stream(**chosen)
+
+
+def test_a_model_that_was_not_trained_for_it_does_not_go_without_a_segmenter(model_folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"^de-en: segmentation 'free' needs a model that was trained .*free-de-en"):
+        Translator.load(model_folder).stream(segmentation="free")
+
+
+def test_a_stream_without_a_segmenter_is_restored(free_folder: Path) -> None:
+    translator = Translator.load(free_folder)
+    words = made_up_words()[:24]
+    whole = translator.stream(segmentation="free", k=2, max_lag=6)
+    expected = [record for word in words for record in whole.push(word)] + whole.flush()
+    first = translator.stream(segmentation="free", k=2, max_lag=6)
+    found = [record for word in words[:13] for record in first.push(word)]
+    rest = translator.restore(json.loads(json.dumps(first.state())))
+    found += [record for word in words[13:] for record in rest.push(word)] + rest.flush()
+    assert found == expected
+    assert any(isinstance(record, Write) for record in found)

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.engine.fakes import Chaos, Echo, Fake, SourceSeen, fake_model
+from tests.engine.fakes import Chaos, Echo, Fake, FreeEcho, SourceSeen, fake_model
 from turia.engine.backend import EncodeRequest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.runtime.glossary_file import GlossaryFile
-from turia.segmenter.online import Segmenter
+from turia.segmenter.online import FreeSegmenter, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.text.glossary import Glossary
 
@@ -26,7 +26,8 @@ class FakeTranslator:
 
     def __init__(self, name: str, backend: Fake) -> None:
         source, _, target = name.rpartition("-")
-        self.model = replace(fake_model(backend), name=name, languages=(source, target))
+        free = isinstance(backend, FreeEcho)
+        self.model = replace(fake_model(backend, free=free), name=name, languages=(source, target))
         self.glossary_file: GlossaryFile | None = None
 
     def stream(
@@ -38,13 +39,16 @@ class FakeTranslator:
         punctuation: bool,
         segmenter: Segmenter | None = None,
         glossary: Glossary | None = None,
+        segmentation: str | None = None,
     ) -> Stream:
         chosen: dict[str, Any] = {"policy": policy or self.model.policy} if k is None else {"k": k}
         settings = Settings(**chosen, history=10, target_lag=target_lag, glossary=glossary)
-        return Stream(self.model, segmenter or PunctuationSegmenter("de", window=0), settings)
+        ends = FreeSegmenter() if segmentation == "free" else PunctuationSegmenter("de", window=0)
+        return Stream(self.model, segmenter or ends, settings)
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
-        return Stream.restore(self.model, segmenter or PunctuationSegmenter("de", window=0), state)
+        ends = FreeSegmenter() if state["segmenter"]["kind"] == "free" else PunctuationSegmenter("de", window=0)
+        return Stream.restore(self.model, segmenter or ends, state)
 
 
 class Held(Echo):

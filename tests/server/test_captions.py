@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.fakes import WORDS, Echo
+from tests.engine.fakes import WORDS, Echo, FreeEcho
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import run_steps
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
+from turia.errors import ConfigError
 from turia.policy.holdn import HoldN
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import EndOfStream, InputMessage, NewSession, Pause, ProtocolError, SettingsChange, Words
@@ -327,3 +328,32 @@ def test_another_speaker_closes_the_sentence_and_is_named_behind_it() -> None:
         {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Bo"},
     ]
     assert captions.progress.inputs == 6
+
+
+def test_a_session_without_a_segmenter_is_chosen_kept_and_left() -> None:
+    translators = {"de-en": FakeTranslator("de-en", FreeEcho())}
+    choice = chosen_stream(translators, NewSession(k=1, segmentation="free"))
+    assert choice == StreamChoice("de-en", 1, punctuation=False, free=True)
+    captions, first = Captions.begin(translators, choice)
+    assert EVENTS.to_json(first)["segmentation"] == "free"
+    events = apply(captions, said("ka", "ra", "mi"))
+    assert [event["reason"] for event in events if event["type"] == "sentence"] == ["free"]
+    captions = Captions.restore(translators, captions.state(), captions.progress)
+    assert captions.choice == choice
+    events = apply(captions, [*said("no", "ra", "pu", first=4)])
+    assert [event["word"] for event in events if event["type"] == "write"] == ["no", "ra", "pu"]
+    events = apply(captions, list(inputs_of(SettingsChange(7, punctuation=True))))
+    assert not captions.stream.free
+    assert "segmentation" not in events[-1]
+
+
+def test_a_model_that_needs_a_segmenter_is_not_run_without() -> None:
+    with pytest.raises(ProtocolError, match="not trained to work without a segmenter"):
+        Captions.begin(fake_translators(), replace(CHOICE, punctuation=False, free=True))
+
+
+def test_two_sources_of_sentence_ends_are_one_too_many() -> None:
+    with pytest.raises(ConfigError, match="segmentation is 'free' and punctuation is true"):
+        NewSession(punctuation=True, segmentation="free")
+    with pytest.raises(ConfigError, match="segmentation is 'free', but the models of also need sentence ends"):
+        NewSession(also=("de-fr",), segmentation="free")

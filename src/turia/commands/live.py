@@ -33,6 +33,12 @@ Pause = Annotated[
     float,
     typer.Option(min=0, max=3600, metavar="SECONDS", help="Silence that closes a sentence; 0 for never."),
 ]
+Segmentation = Annotated[
+    Literal["model", "punctuation", "free"] | None,
+    typer.Option(
+        help="Where sentences end: by the model's segmenter, the input's punctuation, or the translation model itself."
+    ),
+]
 Partials = Annotated[
     bool,
     typer.Option(
@@ -89,6 +95,11 @@ def translate(
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
     glossary: GlossaryOption = None,
+    segmentation: Segmentation = None,
+    reverse_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --segmentation free: a model of the opposite direction that cuts."),
+    ] = None,
 ) -> None:
     """Translate a stream of words. Each translated word is printed as soon as it is decided."""
     from turia.commands.translate import run, warn
@@ -96,12 +107,14 @@ def translate(
     from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
 
+    if reverse_model is not None and segmentation != "free":
+        raise InputError("--reverse-model is for --segmentation free")
     if glossary is not None:
         read_glossary(glossary)  # before the model is loaded
-    translator = Translator.load(model, providers=GPU if gpu else CPU)
+    translator = Translator.load(model, providers=GPU if gpu else CPU, reverse_model=reverse_model)
     stream = translator.stream(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
-        beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation,
+        beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation, segmentation=segmentation,
     )  # fmt: skip
     terms = None if glossary is None else GlossaryFile(glossary, translator.model, warn)
     if signal := run(stream, file, feed, output, trace, pause, partials, terms):
@@ -202,6 +215,7 @@ def send(
     room: Room = None,
     take_room: TakeRoom = False,
     also: Also = None,
+    segmentation: Segmentation = None,
 ) -> None:
     """Send words to a running server. Prints the address of the audience's page, then the translation."""
     import asyncio
@@ -217,7 +231,7 @@ def send(
     async def speak() -> int:
         chosen = Speaker(
             server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also or (), room=room,
-            take_room=take_room,
+            take_room=take_room, segmentation=segmentation,
         )  # fmt: skip
         async with chosen as speaker:
             print(speaker.page, file=sys.stderr, flush=True)

@@ -63,6 +63,10 @@ class SweepRecipe:
     """Future words of the segmenter."""
     blocks: tuple[Positive, ...] = ()
     """No sentence ends: the stream is cut after every so many words."""
+    free: tuple[Literal["attention", "reverse"], ...] = ()
+    """Without a segmenter, as `--segmentation free`: how the source is cut. Run with the models that can do so."""
+    reverse_model: str = ""
+    """The model of the opposite direction that cuts where `free` has "reverse"."""
     oracle: bool = True
     """The reference segmentation too."""
     offline: bool = True
@@ -101,13 +105,19 @@ class SweepRecipe:
         for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
-        for name in ("k", "policies", "windows", "blocks", "history", "encoding", "recompute", "beam", "conventions"):
+        once = ("k", "policies", "windows", "blocks", "free", "history", "encoding", "recompute", "beam", "conventions")
+        for name in once:
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ConfigError(f"{name} is {list(values)}, expected each value once")
-        if not (self.offline or ((self.k or self.policies) and (self.windows or self.blocks or self.oracle))):
-            raise ConfigError("nothing to translate: set k or policies, and windows, blocks or oracle; or offline")
-        if self.latency == "sentence" and (self.windows or self.blocks):
+        segments = self.windows or self.blocks or self.free or self.oracle
+        if not (self.offline or ((self.k or self.policies) and segments)):
+            raise ConfigError(
+                "nothing to translate: set k or policies, and windows, blocks, free or oracle; or offline"
+            )
+        if ("reverse" in self.free) != bool(self.reverse_model):
+            raise ConfigError("reverse_model and 'reverse' in free belong together: set both, or none of them")
+        if self.latency == "sentence" and (self.windows or self.blocks or self.free):
             raise ConfigError("latency is 'sentence', which needs the sentences of the reference: set windows = []")
         if self.latency == "sentence" and any(test.published for test in self.test):
             raise ConfigError("latency is 'sentence', but published outputs are streams: leave published out")

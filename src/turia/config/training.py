@@ -57,6 +57,11 @@ class Training:
     learned from: most of them are misaligned pairs. 0 skips none."""
     windows_from: Share = 0.0
     """Share of the planned length trained on single sentences alone before windows join; 1 is never."""
+    free_share: Share = 0.0
+    """Share of the batches whose sources do not say where a sentence ends, so that the model learns to work without a
+    segmenter (`--segmentation free`). Above 0, the dev loss is that of such batches."""
+    prefix_share: Share = 0.5
+    """Of the samples in these batches, how many are cut at a random place, where the model learns to wait for more."""
     shift: Natural = 0
     """Single sentences begin up to so many positions further on, as they would behind a history. For sinusoidal
     positions only; rotary ones make no difference between places."""
@@ -137,3 +142,10 @@ class Recipe:
             )
         if self.training.paths == "any" and self.model.anchor == "window":
             raise ConfigError("training.paths is 'any', which needs model.anchor = 'sentence'")
+        if self.training.free_share > 0 and self.model.anchor == "window":
+            raise ConfigError("training.free_share is set, which needs model.anchor = 'sentence'")
+        if self.training.free_share > 0 and (self.windows.history == 0 or self.training.windows_from == 1):
+            raise ConfigError(
+                "training.free_share is set, but without windows of several sentences there is no separator to learn: "
+                "set windows.history, and training.windows_from below 1"
+            )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
 from turia.engine.terms import ScoredRow
 from turia.text.choice import Flags
-from turia.text.symbols import CLOSING_IDS
+from turia.text.symbols import CLOSING_IDS, STOPPING_IDS
 
 PLANNED_PER_WORD = 4
 """Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
@@ -75,7 +75,7 @@ def largest(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A continuation of what is written. A closing symbol, if there, is its last piece."""
+    """A continuation of what is written. A symbol that ends it, if there, is its last piece."""
 
     pieces: tuple[int, ...]
     scores: tuple[float, ...]
@@ -92,7 +92,7 @@ class Hypothesis:
 
     @property
     def ended(self) -> bool:
-        return bool(self.pieces) and self.pieces[-1] in CLOSING_IDS
+        return bool(self.pieces) and self.pieces[-1] in STOPPING_IDS
 
     @property
     def per_piece(self) -> float:

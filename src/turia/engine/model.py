@@ -86,6 +86,10 @@ class Model:
     """What streams have unless told otherwise."""
     dial: tuple[DialPoint, ...] = USUAL_DIAL
     """From the soonest to the surest."""
+    free: bool = False
+    """Whether it was trained to work without a segmenter too: it writes separators, and asks for more to be read."""
+    reverse: Model | None = None
+    """A model of the opposite direction, which says where the source is cut when there is no segmenter."""
 
     @property
     def history_positions(self) -> int:
@@ -113,5 +117,13 @@ def without_attention(model: str, policy: str) -> str:
     """Why a policy that looks at attention cannot run, and what to do."""
     return (
         f"{model}: policy {policy} looks at attention, which this model folder does not give; "
+        f"write one that does with `turia export {model} NEW-FOLDER`"
+    )
+
+
+def without_rows(model: str, what: str) -> str:
+    """The same, for what needs several rows of the decoder at once and is no policy."""
+    return (
+        f"{model}: {what} looks at several words at once, which this model folder does not give; "
         f"write one that does with `turia export {model} NEW-FOLDER`"
     )

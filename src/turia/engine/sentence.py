@@ -67,8 +67,9 @@ class CurrentSentence:
         if not self._can_write():
             return
         if isinstance(policy, CountingPolicy):
-            while not self.muted and policy.may_write(self._situation()):
-                yield from self._write_word("policy", records)
+            more = True
+            while more and not self.muted and policy.may_write(self._situation()):
+                more = yield from self._write_word("policy", records)
         elif isinstance(policy, LearnedPolicy):
             yield from self._ask_heads(policy, records)
         else:
@@ -82,10 +83,9 @@ class CurrentSentence:
         while more and not self.muted:
             more = yield from self._write_word(reason, records)
 
-    def is_degenerate(self) -> bool:
-        """Whether its translation would mislead what follows, if it became history."""
-        writer = self.writer
-        return self.muted or degenerate(writer.source.words, self.words, writer.settings.gamma)
+    def is_degenerate(self, source_words: int) -> bool:
+        """Whether its translation of so many words would mislead what follows, if it became history."""
+        return self.muted or degenerate(source_words, self.words, self.writer.settings.gamma)
 
     def _can_write(self) -> bool:
         return bool(self.writer.source.ids) and not self.muted
@@ -137,7 +137,7 @@ class CurrentSentence:
             return
         drafted = yield from make_draft(writer, policy, most)
         draft = drafted.draft
-        kept = min(policy.keep(at, draft, self.memory), len(draft.words))
+        kept = self._kept(policy, at, draft)
         reason = "policy"
         if kept == 0 and overdue and draft.words:
             kept, reason = 1, "max-lag"
@@ -153,6 +153,10 @@ class CurrentSentence:
             writer.drafting.guess, writer.drafting.margins = [], []
         if insisted is not drafted or reason == "max-lag":
             policy.overrule(self.words, self.memory)
+
+    def _kept(self, policy: LookingPolicy, at: Situation, draft: Draft) -> int:
+        """How many words of the draft are committed."""
+        return min(policy.keep(at, draft, self.memory), len(draft.words))
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
         """How many words are committed, and of which draft: words that went out stay, whatever the draft has there."""

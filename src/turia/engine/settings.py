@@ -7,7 +7,7 @@ from operator import index
 from typing import Any, Literal
 
 from turia.config import MOST_HYPOTHESES
-from turia.engine.model import Model, without_attention
+from turia.engine.model import Model, without_attention, without_rows
 from turia.errors import ConfigError, ModelError
 from turia.policy.base import LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.lag import TargetLag, parse_target_lag
@@ -133,8 +133,10 @@ class Settings:
         return cls(**data)
 
 
-def fitting(model: Model, settings: Settings) -> Settings:
-    """`settings`, if the model can be run with them."""
+def fitting(model: Model, settings: Settings, free: bool = False) -> Settings:
+    """`settings`, if the model can be run with them, with a segmenter or `free` of one."""
+    if free:
+        _check_free(model, settings)
     if model.anchor == "window" and not isinstance(settings.policy, WaitK | Whole):
         raise ModelError(
             f"{model.name}: policy {settings.policy.name} needs masks that are anchored at the sentence; "
@@ -158,6 +160,24 @@ def fitting(model: Model, settings: Settings) -> Settings:
                 f"(or -1 for the last): the decoder of {model.name} has {layers} layers"
             )
     return settings
+
+
+def _check_free(model: Model, settings: Settings) -> None:
+    if not model.free:
+        raise ModelError(
+            f"{model.name}: segmentation 'free' needs a model that was trained to end sentences itself; this one was "
+            "not: recipes/free-de-en.toml tunes one, or use segmentation 'model'"
+        )
+    if not model.backend.can_look:
+        raise ModelError(without_rows(model.name, "segmentation 'free'"))
+    if isinstance(settings.policy, Whole):
+        raise ConfigError(
+            "policy whole waits for the end of the sentence, which nobody tells with segmentation 'free': use wait-k"
+        )
+    if settings.glossary is not None:
+        raise ConfigError("glossary is set, which segmentation 'free' cannot follow: leave it out, or use a segmenter")
+    if settings.recompute:
+        raise ConfigError("recompute is True, which segmentation 'free' cannot do: leave it out")
 
 
 def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turia.engine.draft import Drafting
+from turia.engine.flow import FlowWriter
+from turia.engine.free import FreeSentence
 from turia.engine.model import Model
 from turia.engine.sentence import CurrentSentence, StreamCounts
 from turia.engine.settings import Settings, fitting
@@ -21,7 +23,7 @@ from turia.engine.window import History, PartialSentence, are_reads
 from turia.engine.writer import Writer
 from turia.errors import InputError
 from turia.policy.lag import LagController
-from turia.segmenter.online import Segmenter, is_words
+from turia.segmenter.online import Segmenter, is_count, is_words
 from turia.text.subwords import Subwords
 from turia.text.symbols import UNK_ID
 
@@ -38,6 +40,7 @@ def stream_state(stream: Stream) -> dict[str, Any]:
     """Everything that `restored` needs to go on with the same words."""
     sentence, pending = stream.current, stream.pending_settings
     writer = sentence.writer
+    free = {"waits": sentence.waits, "ending": list(sentence.ending)} if isinstance(sentence, FreeSentence) else None
     return {
         "version": STATE_VERSION,
         "model": stream.model.name,
@@ -59,6 +62,7 @@ def stream_state(stream: Stream) -> dict[str, Any]:
         "lag": {"closed": sentence.start, "delays": list(sentence.delays), **stream.lag.to_json()},
         "segmenter": stream.segmenter.state(),
         **({"heard": list(writer.heard)} if writer.heard else {}),
+        **({} if free is None else {"free": free}),
     }
 
 
@@ -87,10 +91,10 @@ def _read(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict[st
     stream = kind(model, segmenter, Settings.from_json(state["settings"]))
     first_release = state["version"] == 1
     pending = state["pending_settings"]
-    stream.pending_settings = None if pending is None else fitting(model, Settings.from_json(pending))
+    stream.pending_settings = None if pending is None else fitting(model, Settings.from_json(pending), stream.free)
     stream.counts = StreamCounts(**{name: state["counts"][name] for name in _COUNTS})
     stream.ended = state["ended"]
-    stream.history = History.from_json(state["history"], stream.settings if first_release else None)
+    stream.history = History.from_json(state["history"], stream.settings if first_release else None, stream.free)
     stream.current = _read_sentence(stream, state)
     if not first_release:
         stream.lag = LagController.from_json(state["lag"])
@@ -100,11 +104,16 @@ def _read(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict[st
 def _read_sentence(stream: Stream, state: dict[str, Any]) -> CurrentSentence:
     source, target = PartialSentence.from_json(state["source"]), PartialSentence.from_json(state["target"])
     limits = list(state["row_limits"])
-    writer = Writer(stream.model, stream.settings, stream.history, source, None, target, row_limits=limits)
+    kind = FlowWriter if stream.free else Writer
+    writer = kind(stream.model, stream.settings, stream.history, source, None, target, row_limits=limits)
     words = state["words"]
     # The state stays the caller's. What is no list is left as it is, to be refused.
     words = list(words) if isinstance(words, list) else words
     sentence = CurrentSentence(writer, stream.counts, words=words, muted=state["muted"])
+    if isinstance(writer, FlowWriter):
+        waits, ending = state["free"]["waits"], state["free"]["ending"]
+        ending = list(ending) if isinstance(ending, list) else ending
+        sentence = FreeSentence(writer, stream.counts, words=words, waits=waits, ending=ending)
     if state["version"] == 1:
         # Release 0.1 did not note the words read, which follow from the positions that each word's rows saw; nor what
         # a target lag needs, as there was none.
@@ -153,6 +162,8 @@ def _check(stream: Stream) -> None:
         ),
         "the words of a glossary's sentence": is_words(writer.heard)
         and len(writer.heard) == (0 if writer.terms is None else writer.source.words),
+        "how often more was asked for": not isinstance(sentence, FreeSentence)
+        or (is_count(sentence.waits) and is_words(sentence.ending)),
         "true or false": isinstance(stream.ended, bool) and isinstance(sentence.muted, bool),
     }
     if not all(good.values()):

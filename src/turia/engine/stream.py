@@ -18,12 +18,14 @@ from itertools import repeat
 from typing import Any
 
 from turia.engine.backend import Steps, run_steps
+from turia.engine.flow import FlowWriter
+from turia.engine.free import FreeSentence, check_cut, write_free, write_free_rest
 from turia.engine.model import Model
 from turia.engine.sentence import CurrentSentence, StreamCounts
 from turia.engine.settings import Settings, fitting
 from turia.engine.source_words import shortened, source_word
 from turia.engine.state import restored, stream_state
-from turia.engine.tail import Ghost, OwedWord, Partial, partial_steps
+from turia.engine.tail import LONGEST_TAIL, Ghost, OwedWord, Partial, Tentative, partial_steps
 from turia.engine.terms import check_glossary
 from turia.engine.window import History
 from turia.engine.writer import Writer
@@ -31,7 +33,7 @@ from turia.errors import InputError
 from turia.policy.base import LearnedPolicy, LookingPolicy
 from turia.policy.lag import LagController
 from turia.policy.waitk import WaitK
-from turia.segmenter.online import Reason, ReleasedWord, Segmenter
+from turia.segmenter.online import FreeSegmenter, Reason, ReleasedWord, Segmenter
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.text.glossary import Glossary
 from turia.text.layout import closing_symbol
@@ -42,13 +44,16 @@ class Stream:
 
     def __init__(self, model: Model, segmenter: Segmenter, settings: Settings) -> None:
         self.model, self.segmenter = model, segmenter
-        self.settings = fitting(model, settings)
+        self.free = segmenter.reason is Reason.FREE
+        """Whether the model ends sentences itself, without a segmenter (turia.engine.free)."""
+        self.settings = fitting(model, settings, self.free)
+        check_cut(model, segmenter)
         self.pending_settings: Settings | None = None
         """From the next sentence on."""
         self.ended = False
         self.counts = StreamCounts()
-        self.history = History()
-        self.current = CurrentSentence(self._new_writer(), self.counts)
+        self.history = History(flowing=self.free)
+        self.current = self._new_sentence(0)
         self.lag = LagController()
         self.ghosts: list[Ghost] = []
         """Of the newest tail; forgotten with the next input."""
@@ -85,7 +90,7 @@ class Stream:
 
         A note of kind "settings" tells the sentence from which they hold.
         """
-        chosen = fitting(self.model, self._chosen().changed(**settings))
+        chosen = fitting(self.model, self._chosen().changed(**settings), self.free)
         check_glossary(self.model, chosen.glossary)
         self.pending_settings = chosen
         self.ghosts.clear()
@@ -94,6 +99,7 @@ class Stream:
         """The settings, for the first line of a trace."""
         settings = self.settings if self.read else self._chosen()
         policy = settings.policy
+        limited = self.free or isinstance(policy, LookingPolicy | LearnedPolicy)
         return {
             "model": self.model.name,
             **({"files": self.model.fingerprint} if self.model.fingerprint else {}),
@@ -102,7 +108,7 @@ class Stream:
             "gamma": settings.gamma,
             "history": settings.history,
             **({"rounding": policy.rounding} if isinstance(policy, WaitK) else {}),
-            **({"max_lag": settings.max_lag} if isinstance(policy, LookingPolicy | LearnedPolicy) else {}),
+            **({"max_lag": settings.max_lag} if limited else {}),
             **({"target_lag": str(settings.target_lag)} if settings.target_lag else {}),
             **({"glossary": str(settings.glossary)} if settings.glossary else {}),
             "encoding": settings.encoding,
@@ -110,6 +116,7 @@ class Stream:
             **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
             "window": self.segmenter.window,
             "segmenter": str(self.segmenter.reason),
+            **({"cut": self.segmenter.cut} if isinstance(self.segmenter, FreeSegmenter) else {}),
             "units": "words",
         }
 
@@ -167,6 +174,8 @@ class Stream:
     def partial_steps(self, text: str) -> Steps[Partial]:
         """`push_partial` for a driver of many streams."""
         self._refuse_unless_open(text)
+        if self.free:
+            return self._show_only(text)
         # Where this breaks off, nothing was committed: the stream itself goes on.
         return partial_steps(self, text)
 
@@ -243,6 +252,8 @@ class Stream:
             self.current.writer.read(released.word, pieces)
         if released.reason is not None:
             yield from self._close(released.reason, records)
+        elif self.free:
+            yield from write_free(self, records)
         else:
             yield from self.current.write_allowed(records)
 
@@ -260,29 +271,47 @@ class Stream:
 
     def _close(self, reason: Reason, records: list[Record]) -> Steps[None]:
         """The sentence is complete: its rest is written, and it becomes history."""
-        sentence = self.current
-        writer = sentence.writer
-        if writer.source.words == 0:
+        if self.current.writer.source.words == 0:
             return
         closing = closing_symbol(ends_document=reason is Reason.END)
-        yield from sentence.write_rest(closing, "flush" if self.ended else "catch-up", records)
-        records.append(SentenceEnd(self.sentence, writer.source.words, len(sentence.words), str(reason)))
-        if sentence.is_degenerate():
+        why = "flush" if self.ended else "catch-up"
+        if self.free:
+            yield from write_free_rest(self, closing, why, records)
+        else:
+            yield from self.current.write_rest(closing, why, records)
+        self.finish(reason, records, self.current.writer.source.words)
+
+    def finish(self, reason: Reason, records: list[Record], words: int) -> None:
+        """The sentence, of the first `words` words of the source, becomes history. The rest begins the next one."""
+        sentence = self.current
+        writer = sentence.writer
+        source, rest = writer.source.split(words)
+        records.append(SentenceEnd(self.sentence, words, len(sentence.words), str(reason)))
+        if sentence.is_degenerate(words):
             records.append(Note("history-dropped", self.sentence, "the sentence looks degenerate"))
             self.history.drop()
         elif sentence.words:
-            self.history.add(writer.source, writer.target, writer.reads)
+            self.history.add(source, writer.target, writer.reads_as_history())
         else:
             self.history.skip()
         self.counts.sentence += 1
-        self._keep_lag(writer.source.words, sentence.delays)
-        start = sentence.start + writer.source.words
-        self.current = CurrentSentence(self._new_writer(), self.counts, start)
+        self._keep_lag(words, sentence.delays)
+        self.current = self._new_sentence(sentence.start + words)
+        if rest.words:
+            self._take_settings(records)
+            self.current.writer.source = rest
+
+    def _new_sentence(self, start: int) -> CurrentSentence:
+        writer = self._new_writer()
+        if isinstance(writer, FlowWriter):
+            return FreeSentence(writer, self.counts, start)
+        return CurrentSentence(writer, self.counts, start)
 
     def _new_writer(self) -> Writer:
         # What the next sentence may ask for is kept.
         self.history.trim(self._chosen().history, self.model.history_positions)
-        return Writer(self.model, self.settings, self.history)
+        kind = FlowWriter if self.free else Writer
+        return kind(self.model, self.settings, self.history)
 
     # --- settings -------------------------------------------------------------------------------------------------
 
@@ -310,6 +339,11 @@ class Stream:
             self.pending_settings = chosen.changed(policy=policy)
 
     # --- the recogniser's tail (turia.engine.tail) ----------------------------------------------------------------
+
+    def _show_only(self, text: str) -> Steps[Partial]:
+        """Without a segmenter a tail decides nothing: how the source is cut would depend on it."""
+        return Partial([], Tentative(tuple(text.split()[:LONGEST_TAIL])))
+        yield  # a generator without steps
 
     def fork(self) -> Stream:
         """A stream that goes on from here by itself. Models, settings and states of the model are values: shared."""

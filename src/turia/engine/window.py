@@ -5,6 +5,7 @@ Only what can be used again is kept, so the memory of a stream does not grow wit
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,12 @@ class PartialSentence:
     def words(self) -> int:
         return len(self.pieces)
 
+    def split(self, words: int) -> tuple[PartialSentence, PartialSentence]:
+        """Its first words, and the rest."""
+        place = sum(self.pieces[:words])
+        first = PartialSentence(self.ids[:place], self.pieces[:words])
+        return first, PartialSentence(self.ids[place:], self.pieces[words:])
+
     def sentence(self) -> Sentence:
         return Sentence(np.array(self.ids, dtype=np.int64), np.array(self.pieces, dtype=np.int64))
 
@@ -56,6 +63,9 @@ class History:
     reads: list[list[int]] = field(default_factory=list)
     """For each pair, the source words of its sentence that had been read when each of its target words was written."""
     from_start: bool = True
+    flowing: bool = False
+    """Whether nothing in the source says where a sentence ends (docs/decisions/036). Then more than a sentence may have
+    been read when its words were written, and `reads` has one more number: what had been read at the separator."""
 
     def add(self, source: PartialSentence, target: PartialSentence, reads: list[int]) -> None:
         self.source.append(source)
@@ -89,7 +99,7 @@ class History:
     ) -> Window:
         """The history and the sentence being spoken; `closing` is its closing symbol once it is complete."""
         sentences = [*(pair.sentence() for pair in self.source), current.sentence()]
-        return lay_out(sentences, self.from_start, closing, opening, language)
+        return lay_out(sentences, self.from_start, closing, opening, language, self.flowing)
 
     def target_sentences(self) -> list[Sentence]:
         return [pair.sentence() for pair in self.target]
@@ -103,7 +113,7 @@ class History:
         return {"pairs": pairs, "reads": [list(reads) for reads in self.reads], "from_start": self.from_start}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any], wait_k: Settings | None = None) -> History:
+    def from_json(cls, data: dict[str, Any], wait_k: Settings | None = None, flowing: bool = False) -> History:
         """What `to_json` gave. Release 0.1 left out what had been read, which follows from its settings `wait_k`."""
         sides = [[PartialSentence.from_json(pair[side]) for pair in data["pairs"]] for side in (0, 1)]
         if not isinstance(data["from_start"], bool) or not all(side.words for sentences in sides for side in sentences):
@@ -113,18 +123,20 @@ class History:
         else:
             reads = [_wait_k_reads(source, target, wait_k) for source, target in zip(*sides, strict=True)]
         fits = len(reads) == len(sides[0]) and all(
-            are_reads(counts, source, target) for counts, source, target in zip(reads, *sides, strict=True)
+            are_reads(counts, source, target, flowing) for counts, source, target in zip(reads, *sides, strict=True)
         )
         if not fits:
             raise ValueError("expected how much of each source sentence had been read at each target word")
-        return cls(sides[0], sides[1], [list(counts) for counts in reads], data["from_start"])
+        return cls(sides[0], sides[1], [list(counts) for counts in reads], data["from_start"], flowing)
 
 
-def are_reads(reads: list[int], source: PartialSentence, target: PartialSentence) -> bool:
-    """Whether they can be the source words read at each target word: growing, at least 1, at most all."""
+def are_reads(reads: list[int], source: PartialSentence, target: PartialSentence, flowing: bool = False) -> bool:
+    """Whether they can be the source words read at each target word: growing, at least 1, at most all. In a `flowing`
+    history, at the separator too, and words after the sentence may have been read."""
+    most = math.inf if flowing else source.words
     return (
-        len(reads) == target.words
-        and all(type(count) is int and 1 <= count <= source.words for count in reads)
+        len(reads) == target.words + int(flowing)
+        and all(type(count) is int and 1 <= count <= most for count in reads)
         and reads == sorted(reads)
     )
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turia.config import OFFLINE_K
+from turia.config import OFFLINE_K, Encoder
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, Logits, LookRequest, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.draft import Drafted, Drafting
@@ -34,7 +34,7 @@ from turia.policy.waitk import WaitK
 from turia.text.choice import Flags
 from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
-from turia.text.symbols import BRK_ID, CLOSING_IDS
+from turia.text.symbols import BRK_ID, STOPPING_IDS
 
 SEARCH_VERSION = 3
 """Raised when the same model writes other words: what was translated before is not the same any more."""
@@ -124,6 +124,10 @@ class Writer:
         self.target.add(list(pieces))
         self.row_limits += [self._encoded.length] * len(pieces)
         self.reads.append(self.source.words)
+
+    def reads_as_history(self) -> list[int]:
+        """What the history keeps of `reads`."""
+        return self.reads
 
     def states(self) -> tuple[object, ...]:
         """What the model has computed so far: values, which a copy of the writer may share."""
@@ -229,10 +233,13 @@ class Writer:
         if encoder == "pbe" and self.settings.encoding == "full":
             # The paper's way. A unidirectional encoder keeps the mask that it was trained with (METHOD section 4).
             encoder = "bidirectional"
-        reach = encoder_reach(window, self._first_blocks(window), encoder, self.model.anchor)
+        reach = self._reach(window, encoder)
         (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
         state: EncoderState = encoded
         return state
+
+    def _reach(self, window: Window, encoder: Encoder) -> Ints:
+        return encoder_reach(window, self._first_blocks(window), encoder, self.model.anchor)
 
     def _first_blocks(self, window: Window) -> int | Ints:
         """Words of each sentence that see each other in a partial bidirectional encoder: those that had been read when
@@ -373,13 +380,13 @@ class Writer:
         while not pieces or not subwords.ends_word[pieces[-1]]:
             _, logits, now = yield from self._scores(pieces)
             piece = int(np.where(self.forbidden(pieces), -np.inf, logits).argmax())
-            if pieces and (piece in CLOSING_IDS or subwords.starts_word[piece]):
+            if pieces and (piece in STOPPING_IDS or subwords.starts_word[piece]):
                 # Only with the space first: the word is over. The row that shows it will look again in its time, when
                 # more may have been read.
                 assert self._decoded is not None
                 self._decoded = self._decoded.truncated(self._decoded.length - 1)
                 break
-            if piece in CLOSING_IDS:
+            if piece in STOPPING_IDS:
                 return []
             pieces.append(piece)
             self.row_limits.append(now)
@@ -410,7 +417,7 @@ class Writer:
         # A plan has whole words, also where the end of the last one does not show.
         length = next(iter(self.word_ends(self.plan)), len(self.plan))
         word, self.plan = self.plan[:length], self.plan[length:] if complete else []
-        if word[-1] in CLOSING_IDS:
+        if word[-1] in STOPPING_IDS:
             return []
         assert self._encoded is not None
         self.row_limits += [self._encoded.length] * len(word)
@@ -430,7 +437,7 @@ class Writer:
         shows it."""
         subwords = self.model.target_subwords
         if subwords.space_first:
-            shows = (piece in CLOSING_IDS or subwords.starts_word[piece] for piece in pieces)
+            shows = (piece in STOPPING_IDS or subwords.starts_word[piece] for piece in pieces)
             return [place for place, shown in enumerate(shows) if shown and place]
         return [place for place, piece in enumerate(pieces, start=1) if subwords.ends_word[piece]]
 

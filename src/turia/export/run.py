@@ -62,6 +62,7 @@ def export_run(
         attention_head=looked_at.head,
         policy=policy,
         dial=dial,
+        free=recipe.training.free_share > 0,
     )
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
@@ -191,6 +192,7 @@ def _card(
         f"- encoder {shape.encoder}, masks anchored at the {shape.anchor}, trained for {_trained_k(config)}",
         f"- history {config.history} words (trained with {_samples(recipe)}), catch-up {config.gamma} target words "
         "to a source word",
+        *(["- works without a segmenter too: `--segmentation free`"] if config.free else []),
         f"- search: {'greedy' if config.beam == 1 else f'a beam of {config.beam}'}",
         f"- weights of {', '.join(checkpoints)}; exported by Turia {__version__}",
         "",

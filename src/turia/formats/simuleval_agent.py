@@ -23,7 +23,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
     def __init__(self, args: Namespace) -> None:
         # The base class resets the agent, which needs them.
         self._chosen = args
-        self._translator = Translator.load(args.model)
+        self._translator = Translator.load(args.model, reverse_model=args.reverse_model)
         super().__init__(args)
 
     @staticmethod
@@ -38,6 +38,8 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         parser.add_argument("--beam", type=int, help="Hypotheses of the search; by default the model's.")
         parser.add_argument("--max-lag", type=int, help="Words behind after which a policy has to write.")
         parser.add_argument("--punctuation", action="store_true", help="Sentence ends from the input's punctuation.")
+        parser.add_argument("--segmentation", choices=("model", "punctuation", "free"), help="Where sentences end.")
+        parser.add_argument("--reverse-model", help="With --segmentation free: a model of the opposite direction.")
 
     def reset(self) -> None:
         """A new document."""
@@ -46,6 +48,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         self._stream = self._translator.stream(
             policy=chosen.policy, k=chosen.k, rounding=chosen.rounding, gamma=chosen.gamma, window=chosen.window,
             history=chosen.history, beam=chosen.beam, max_lag=chosen.max_lag, punctuation=chosen.punctuation,
+            segmentation=chosen.segmentation,
         )  # fmt: skip
         self._taken = 0
         """Source words that the stream has."""

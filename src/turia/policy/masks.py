@@ -9,6 +9,8 @@ window after its opening symbol, with slope 1 (Eq. 12 and the authors' code).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from turia.config import Anchor, Encoder
@@ -52,9 +54,67 @@ def needed_words(word: Ints, k: int, gamma: float, rounding: Rounding = "floor")
 
 
 def words_limit(window: Window, sentence: Ints, count: Ints) -> Ints:
-    """Columns that hold all earlier sentences and the first `count` (at least 1) words of sentence `sentence`."""
-    read = np.minimum(count, window.words[sentence])
+    """Columns that hold all earlier sentences and the first `count` (at least 1) words of sentence `sentence`. In a
+    flowing window, words after the sentence count as well."""
+    most = len(window.word_ends) - window.first_word[sentence] if window.flowing else window.words[sentence]
+    read = np.minimum(count, most)
     return window.word_ends[window.first_word[sentence] + read - 1]
+
+
+class FlowingReads(NamedTuple):
+    """What has been read when, in a flowing window: words, from the first one of a sentence on."""
+
+    before: Ints
+    """[N] when the sentence before it was ended by its separator; none before the first sentence."""
+    first: Ints
+    """[N] when its first word was written."""
+    rows: Ints
+    """[R] when each row was computed."""
+
+
+def flowing_reads(window: Window, rows: Rows, needed: Ints) -> FlowingReads:
+    """What has been read in a flowing window under a policy that asks for `needed` words at each row.
+
+    What was read for one sentence stays read for the next, so the first word of a sentence may see more than its policy
+    asks for. A separator is written when its sentence has been read, at the earliest.
+    """
+    parts = separators(rows)
+    wanted = needed.copy()
+    wanted[parts] = np.maximum(wanted[parts], window.words[rows.sentence[parts]])
+    begins = window.first_word[rows.sentence]
+    read = np.maximum.accumulate(np.minimum(begins + wanted, len(window.word_ends))) - begins
+    before = np.zeros(len(window.words), dtype=np.int64)
+    before[1:] = read[parts] - window.words[:-1]
+    return FlowingReads(before, read[np.flatnonzero(np.diff(rows.sentence, prepend=-1))], read)
+
+
+def flowing_reach(window: Window, before: Ints, first: Ints, encoder: Encoder) -> Ints:
+    """[S] columns that each source position of a flowing window may attend to; `before` and `first` as above.
+
+    As in `encoder_reach`, but that a partial bidirectional encoder has smaller blocks. A word that was read while the
+    sentence before it was written must not have seen later ones, which had not been read: its block begins after it.
+    """
+    if encoder != "pbe":
+        return encoder_reach(window, 1, encoder, "sentence")
+    reach = np.arange(1, len(window.ids) + 1)
+    ends = np.append(0, window.word_ends)
+    blocks = np.minimum(window.first_word[:, None] + np.stack([before, first], axis=1), len(window.word_ends))
+    for begin, end in ends[blocks]:
+        reach[begin:end] = np.maximum(reach[begin:end], end)
+    return reach
+
+
+def with_separators_numbered(rows: Rows) -> Rows:
+    """The rows of a flowing window: a separator is written as if it were the next word of its sentence."""
+    parts = separators(rows)
+    word = rows.word.copy()
+    word[parts] = word[parts - 1] + 1
+    return Rows(rows.sentence, word)
+
+
+def separators(rows: Rows) -> Ints:
+    """Rows that predict a separator: the last one of each sentence but the last."""
+    return np.flatnonzero(np.diff(rows.sentence))
 
 
 def _sentence_lengths(window: Window) -> Ints:

@@ -26,7 +26,7 @@ from http.client import HTTPException, InvalidURL
 from itertools import islice
 from math import isfinite
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -228,6 +228,7 @@ class Speaker(Follower):
         also: Sequence[str] = (),
         room: str | None = None,
         take_room: bool = False,
+        segmentation: Literal["model", "punctuation", "free"] | None = None,
     ) -> None:
         """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own.
 
@@ -236,8 +237,9 @@ class Speaker(Follower):
         """
         super().__init__(url, "", on_tentative)
         self._chosen = NewSession(
-            model, k, punctuation, policy, pause, also=tuple(also), room=room, take_room=take_room
-        )
+            model, k, punctuation, policy, pause, also=tuple(also), room=room, take_room=take_room,
+            segmentation=segmentation,
+        )  # fmt: skip
         self.page = ""
         """The address of the audience's page, once the session has begun."""
         self.languages: dict[str, str] = {}

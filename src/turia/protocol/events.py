@@ -47,6 +47,8 @@ class SettingsInForce:
     """The mean lag that is kept by moving the policy's parameter."""
     terms: Natural | None = None
     """Of the glossary, when the settings were chosen."""
+    segmentation: str | None = None
+    """`free` where the model ends sentences itself."""
 
 
 Event = SourceWord | SettingsInForce | Record

@@ -132,6 +132,15 @@ class NewSession:
     """Also if somebody speaks in that room already."""
     glossary: GlossaryText | None = None
     """How terms are to be translated, in place of the server's glossary."""
+    segmentation: Literal["model", "punctuation", "free"] | None = None
+    """Where sentence ends come from: the model's segmenter, the punctuation of the input, or the translation model
+    itself, if it was trained for that. `punctuation` is short for the second."""
+
+    def __post_init__(self) -> None:
+        if self.punctuation and self.segmentation not in (None, "punctuation"):
+            raise ConfigError(f"segmentation is {self.segmentation!r} and punctuation is true, expected one of them")
+        if self.also and self.segmentation == "free":
+            raise ConfigError("segmentation is 'free', but the models of also need sentence ends that are told")
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ class ModelConfig:
     """Whether the beginning of a sentence is closed like a whole one, as the model knows no others."""
     recompute: bool = False
     """Whether streams compute the decoder's states of written words again, unless told otherwise."""
+    free: bool = False
+    """Whether it was trained to work without a segmenter too."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self.shape).items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from turia.engine.model import Attention, Model
 from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
@@ -14,15 +14,28 @@ from turia.policy.base import Policy
 from turia.policy.dial import USUAL_DIAL, default_policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import Rounding
-from turia.runtime.folder import AS_GIVEN, SHORT_SUM, SUMS_FILE, ModelFolder, check_sums, load_folder, read_sums
+from turia.runtime.folder import (
+    AS_GIVEN,
+    SHORT_SUM,
+    SUMS_FILE,
+    ModelConfig,
+    ModelFolder,
+    check_sums,
+    load_folder,
+    read_sums,
+)
 from turia.runtime.glossary_file import GlossaryFile, read_glossary
 from turia.runtime.heads import load_heads
 from turia.runtime.home import added_models, named_model, packaged_models
 from turia.runtime.session import CPU, Runtime
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
-from turia.segmenter.online import MAX_WORDS, Reason, Segmenter, is_count
+from turia.segmenter.online import MAX_WORDS, Cut, FreeSegmenter, Reason, Segmenter, is_count
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.text.glossary import Glossary
+
+Segmentation = Literal["model", "punctuation", "free"]
+"""Where sentence ends come from."""
+_SEGMENTATION_OF: dict[Reason, Segmentation] = {Reason.PUNCTUATION: "punctuation", Reason.FREE: "free"}
 
 
 def find_model(model: str | Path) -> Path:
@@ -59,11 +72,13 @@ class Translator:
         history: int | None = None,
         beam: int | None = None,
         policy: str | None = None,
+        reverse_model: str | Path | None = None,
     ) -> Translator:
         """The model of a name (`turia models` lists them) or a folder, checked before use.
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
         `history`, `beam` and `policy` are what new streams have unless told otherwise, in place of the model's own.
+        `reverse_model`, of the opposite direction, is for streams without a segmenter (docs/segmenter.md).
         """
         if not is_count(streams):
             raise InputError(f"streams is {streams!r}, expected a whole number")
@@ -81,6 +96,7 @@ class Translator:
             history=config.history if history is None else history,
             beam=config.beam if beam is None else beam,
         )
+        reverse = None if reverse_model is None else _reverse_of(folder, reverse_model, threads, providers)
         runtime = Runtime(folder, threads, providers)
         runtime.warm_up(streams, settings.beam)
         languages = (config.source_language, config.target_language)
@@ -109,6 +125,8 @@ class Translator:
             layers=shape.decoder_layers,
             policy=default_policy(config.policy) if policy is None else parse_policy(policy),
             dial=config.dial or USUAL_DIAL,
+            free=config.free,
+            reverse=reverse,
         )
         return cls(folder, loaded)
 
@@ -130,6 +148,8 @@ class Translator:
         punctuation: bool = False,
         max_words: int = MAX_WORDS,
         segmenter: Segmenter | None = None,
+        segmentation: Segmentation | None = None,
+        cut: Cut | None = None,
     ) -> Stream:
         """A new stream.
 
@@ -141,7 +161,9 @@ class Translator:
 
         `gamma`, `history` and `beam` are the model's own unless given. Sentence ends come from the model's segmenter,
         which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
-        yours, which has a window and a greatest length of its own.
+        yours, which has a window and a greatest length of its own. `segmentation` names them: "model", "punctuation",
+        or "free", where a model that was trained for it ends sentences itself. It then cuts the source by its attention
+        or by a reverse model, if one is loaded; `cut` chooses.
         """
         if policy is None and k is None and rounding is None:
             policy = self.model.policy
@@ -156,10 +178,11 @@ class Translator:
             beam=self.model.beam if beam is None else beam,
             glossary=read_glossary(Path(glossary)) if isinstance(glossary, str | Path) else glossary,
         )
+        if segmenter is not None and (punctuation or segmentation is not None):
+            other = "punctuation" if punctuation else "segmentation"
+            raise InputError(f"segmenter and {other} are both given: choose one of them for the sentence ends")
         if segmenter is None:
-            segmenter = self._segmenter(window, punctuation, max_words)
-        elif punctuation:
-            raise InputError("segmenter and punctuation are both given: choose one of them for the sentence ends")
+            segmenter = self._segmenter(_segmentation(segmentation, punctuation, cut), window, max_words, cut)
         return Stream(self.model, segmenter, settings)
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
@@ -172,13 +195,19 @@ class Translator:
                 raise InputError(f"not the state of a stream: {error!r}") from error
             if kind is Reason.GIVEN:
                 raise InputError("the stream had given sentence ends; give the segmenter again")
-            segmenter = self._segmenter(window, kind is Reason.PUNCTUATION, max_words)
+            segmentation = _SEGMENTATION_OF.get(kind, "model")
+            segmenter = self._segmenter(segmentation, window, max_words, saved.get("cut"))
         return Stream.restore(self.model, segmenter, state)
 
-    def _segmenter(self, window: int, punctuation: bool, max_words: int) -> Segmenter:
+    def _segmenter(self, segmentation: Segmentation, window: int, max_words: int, cut: Cut | None) -> Segmenter:
         if not is_count(window):
             raise InputError(f"window is {window!r}, expected a whole number of words from 0")
-        if punctuation:
+        if segmentation == "free":
+            chosen = cut or ("attention" if self.model.reverse is None else "reverse")
+            if chosen not in get_args(Cut):
+                raise InputError(f"cut is {chosen!r}, expected {' or '.join(get_args(Cut))}")
+            return FreeSegmenter(chosen)
+        if segmentation == "punctuation":
             return PunctuationSegmenter(self.config.source_language, window, max_words)
         if SETTINGS_FILE not in self._listed:
             raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
@@ -186,6 +215,32 @@ class Translator:
             _check_listed(self.folder, self._listed, window)
             self._classifiers[window] = Classifier(self.folder, window)
         return ClassifierSegmenter(self._classifiers[window], max_words)
+
+
+def _segmentation(named: Segmentation | None, punctuation: bool, cut: Cut | None) -> Segmentation:
+    """Where sentence ends come from; `punctuation` is what earlier releases had for its name."""
+    if named is not None and named not in get_args(Segmentation):
+        raise InputError(f"segmentation is {named!r}, expected {', '.join(get_args(Segmentation))}")
+    if punctuation and named not in (None, "punctuation"):
+        raise InputError(f"punctuation and segmentation {named!r} are both given: choose one of them")
+    if cut is not None and named != "free":
+        raise InputError("cut is given, which is for segmentation 'free'")
+    return named or ("punctuation" if punctuation else "model")
+
+
+def _reverse_of(folder: ModelFolder, name: str | Path, threads: int, providers: Sequence[str]) -> Model:
+    """The model of the opposite direction, for nothing but scores."""
+    other = load_folder(find_model(name))
+    check_reverse(other, folder.config)
+    return Translator.load(other.path, threads=threads, providers=providers).model
+
+
+def check_reverse(reverse: ModelFolder, config: ModelConfig) -> None:
+    """Refuses a reverse model of another direction than the opposite one of `config`."""
+    wanted = f"{config.target_language}-{config.source_language}"
+    found = f"{reverse.config.source_language}-{reverse.config.target_language}"
+    if found != wanted:
+        raise ModelError(f"{reverse.path}: the reverse model translates {found}, expected {wanted}")
 
 
 def check_segmenter(folder: Path, window: int) -> None:

@@ -25,10 +25,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 from turia.errors import InputError
 
+Cut = Literal["attention", "reverse"]
+"""By the attention of the words that were written, or by a model of the opposite direction."""
 MAX_WORDS = 60
 GIVEN_VERSION = 2
 """Raised when given sentences are ended in another way, and so may get other translations."""
@@ -43,6 +45,8 @@ class Reason(StrEnum):
     PUNCTUATION = "punctuation"
     GIVEN = "given"
     FORCED = "forced"
+    FREE = "free"
+    """The translation model wrote a separator; nobody else was asked."""
     PAUSE = "pause"
     END = "end"
 
@@ -215,6 +219,30 @@ class BlockSegmenter(Segmenter):
         return {}
 
     def _restore_own(self, state: State) -> None: ...
+
+
+class FreeSegmenter(Segmenter):
+    """Ends no sentence but at a pause: the translation model finds the ends by itself (docs/decisions/036)."""
+
+    reason = Reason.FREE
+
+    def __init__(self, cut: Cut = "attention") -> None:
+        super().__init__(0, Decision(), max_words=None)
+        self.cut = cut
+        """How the source is cut where the model writes a separator."""
+
+    def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
+        return 0.0
+
+    def _remember(self, word: str | None, ended: bool) -> None: ...
+
+    def _begin(self) -> None: ...
+
+    def _own_state(self) -> State:
+        return {"cut": self.cut}
+
+    def _restore_own(self, state: State) -> None:
+        check_state("cut", state["cut"], state["cut"] == self.cut)
 
 
 class GivenSegmenter(Segmenter):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from turia.engine.backend import Steps
 from turia.engine.model import Model
@@ -73,6 +73,7 @@ class Translating(Protocol):
         punctuation: bool,
         segmenter: Segmenter | None = None,
         glossary: Glossary | None = None,
+        segmentation: Literal["free"] | None = None,
     ) -> Stream: ...
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
@@ -100,6 +101,8 @@ class StreamChoice:
     """Whether it is fed by another session, which has found the sentence ends too."""
     glossary: Glossary | None = None
     """Of this session, in place of the server's."""
+    free: bool = False
+    """Whether the model ends sentences itself, without a segmenter."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
@@ -117,10 +120,14 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
             timing["glossary"] = glossary
         if choice.follows:
             return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
+        if choice.free:
+            timing["segmentation"] = "free"
         return translators[choice.model].stream(**timing, punctuation=choice.punctuation)
     except ConfigError as error:
         raise ProtocolError("settings", str(error)) from None
     except ModelError:
+        if choice.free:
+            raise ProtocolError("model", "this model was not trained to work without a segmenter") from None
         if choice.policy is not None and finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
         raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
@@ -134,14 +141,16 @@ def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | No
 
 def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
     """With the model, the sentence ends and the glossary of the change: what a new stream begins with."""
-    punctuation = choice.punctuation if change.punctuation is None else change.punctuation
+    changed = change.punctuation is not None
+    punctuation = bool(change.punctuation) if changed else choice.punctuation
     model = change.model or choice.model
     # The terms of one direction are none of another.
     own = choice.glossary if model == choice.model else None
     if change.glossary is not None:
         # An empty text: none of its own any more.
         own = parse_glossary(change.glossary) if change.glossary else None
-    return replace(choice, model=model, punctuation=punctuation, glossary=own)
+    free = choice.free and not changed
+    return replace(choice, model=model, punctuation=punctuation, glossary=own, free=free)
 
 
 def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
@@ -196,7 +205,10 @@ def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
         else:
             policy = str(own)
     own = None if chosen.glossary is None else parse_glossary(chosen.glossary)
-    return StreamChoice(model, k or WaitK.k, chosen.punctuation, policy, chosen.pause, chosen.target_lag, glossary=own)
+    punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
+    return StreamChoice(
+        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=own, free=free
+    )
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -267,6 +279,7 @@ class _State:
     follows: bool = False
     own_glossary: bool = False
     """Whether the stream's glossary is the session's own."""
+    free: bool = False
 
 
 class Captions:
@@ -335,6 +348,7 @@ class Captions:
                 found.follows,
             ),
             glossary=stream.glossary if found.own_glossary else None,
+            free=found.free,
         )
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
 
@@ -357,6 +371,7 @@ class Captions:
                     choice.also,
                     choice.follows,
                     choice.glossary is not None,
+                    choice.free,
                 )
             )
         )
@@ -442,7 +457,7 @@ class Captions:
         except (ModelError, ConfigError) as error:
             self.choice = replace(self.choice, k=old.k, policy=old.policy, target_lag=old.target_lag)
             events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
-        if (self.choice.model, self.choice.punctuation) != (old.model, old.punctuation):
+        if any(getattr(self.choice, name) != getattr(old, name) for name in ("model", "punctuation", "free")):
             # Engines run a batch for one model, and a stream has one segmenter: this one ends.
             records = yield from self.stream.flush_steps()
             events += self._events(records[:-1], clock)
@@ -509,4 +524,5 @@ class Captions:
             self.choice.policy,
             self.choice.target_lag,
             len(self.stream.glossary or ()) or None,
+            "free" if self.choice.free else None,
         )

@@ -2,6 +2,9 @@
 
     <DOC|CONT> x_1 <SEP> x_2 <SEP> x_3 <BRK|END>
 
+A *flowing* window has no `<SEP>`: nobody has said where its sentences end (docs/decisions/036). So are the sources of
+models that find sentence ends by themselves; their targets are as above.
+
 Training and inference build their windows here, so that what is trained is what is run. A sentence is given as its
 piece ids and the number of pieces of each word. Positions are 0-based, position 0 is the opening symbol. A closing
 symbol belongs to the last word of its sentence: the two become visible together.
@@ -46,6 +49,8 @@ class Window:
     """[N] index into `word_ends` of each sentence's first word."""
     words: Ints
     """[N] words of each sentence."""
+    flowing: bool = False
+    """Whether its sentences follow each other without a symbol: one may be read before the one before it is over."""
 
 
 def lay_out(
@@ -54,8 +59,9 @@ def lay_out(
     closing: int | None,
     opening: bool = True,
     language: int | None = None,
+    flowing: bool = False,
 ) -> Window:
-    """The window of `sentences`; `opens` if the first one begins its document.
+    """The window of `sentences`; `opens` if the first one begins its document. A `flowing` one has no separators.
 
     `closing` is BRK_ID or END_ID, or None while the last sentence is still being spoken. Without `opening` the window
     has no opening symbol: so are the sources of models that came from Marian. `language`, the piece of a language,
@@ -70,7 +76,7 @@ def lay_out(
         word_ends = position + np.cumsum(sentence.pieces, dtype=np.int64)
         position += len(sentence.ids)
         parts.append(sentence.ids)
-        symbol = SEP_ID if n < last else closing
+        symbol = closing if n == last else None if flowing else SEP_ID
         if symbol is not None:
             parts.append(np.array([symbol]))
             position += 1
@@ -82,6 +88,7 @@ def lay_out(
         word_ends=np.concatenate(ends),
         first_word=np.cumsum(words) - words,
         words=words,
+        flowing=flowing,
     )
 
 

@@ -22,7 +22,8 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from turia.config import Recipe
-from turia.corpus.batches import Sampler, assemble
+from turia.corpus.batches import Batch, Sampler, assemble
+from turia.corpus.flowing import assemble_flowing
 from turia.corpus.shards import load_subwords
 from turia.engine.settings import LEAST_POSITIONS
 from turia.errors import ConfigError, Stopped
@@ -77,7 +78,11 @@ class Trainer:
         self.run = RunFolder(recipe.run)
         self.stop = StopRequests()
         self.policy = MaskSettings(
-            recipe.model.encoder, recipe.model.anchor, self.train.meta.gamma, recipe.model.conventions != "marian"
+            recipe.model.encoder,
+            recipe.model.anchor,
+            self.train.meta.gamma,
+            recipe.model.conventions != "marian",
+            free=self.training.free_share > 0,
         )
         self.sampler = Sampler(self.train, recipe.windows.sentences_per_window, recipe.seed)
         if recipe.model.max_positions < LEAST_POSITIONS:
@@ -194,7 +199,7 @@ class Trainer:
         """The summed loss of batch `index` of this step; k, dropout and shifts follow from seed, step and index."""
         rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
         torch.manual_seed(int(rng.integers(2**62)))
-        batch = assemble(self.train, samples, self.policy.source_opening)
+        batch = self._batch(samples, rng)
         lags = self.training.k_range or (1, longest_source(batch, self.policy.anchor))
         k = sample_k(rng, lags)
         if self.training.paths == "any" and rng.random() < self.training.any_share:
@@ -207,7 +212,16 @@ class Trainer:
             tensors.append(draw_shifts(rng, batch, self.training.shift, positions, self.sampler.pieces_ratio))
         with self._mixed_precision():
             loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
-        return loss
+        # Samples that were cut have fewer labels than all processes have counted: a label weighs the same anywhere.
+        return loss * (float(self.sampler.labels[samples].sum()) / batch.target_tokens)
+
+    def _batch(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], rng: np.random.Generator) -> Batch:
+        """The samples as a batch: as they are, or without separators in their sources."""
+        opening, share = self.policy.source_opening, self.training.free_share
+        # No number is drawn where none is needed: older recipes go on as they would have.
+        if share == 0 or rng.random() >= share:
+            return assemble(self.train, samples, opening)
+        return assemble_flowing(self.train, samples, opening, self.training.prefix_share, rng)
 
     def _next_batch(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The samples of the next batch; draws the next pool when this one is used up."""
@@ -369,6 +383,7 @@ class Trainer:
         """What decides the value of `dev_loss`, beside the weights."""
         every = self.recipe.validation
         samples = "windows" if self._sees_windows() else "sentences"
+        samples += " without separators" if self.policy.free else ""
         # Release 0.1 took the sentences of several dev sets together.
         sets = f"; mean of {len(self.dev)} dev sets" if len(self.dev) > 1 else ""
         return (

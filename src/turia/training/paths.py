@@ -11,8 +11,17 @@ from torch import Tensor
 
 from turia.config import Anchor, Encoder
 from turia.corpus.batches import Batch, pad
-from turia.policy.masks import cross_limit, encoder_reach, needed_words, words_limit
-from turia.text.layout import WHOLE, Ints, Rows
+from turia.policy.masks import (
+    cross_limit,
+    encoder_reach,
+    flowing_reach,
+    flowing_reads,
+    needed_words,
+    separators,
+    with_separators_numbered,
+    words_limit,
+)
+from turia.text.layout import WHOLE, Ints, Rows, Window
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,8 @@ class MaskSettings:
     gamma: float
     source_opening: bool = True
     """Whether windows of the source begin with a symbol."""
+    free: bool = False
+    """Whether the model learns to work without a segmenter; its dev loss is then of windows without separators."""
 
 
 def longest_source(batch: Batch, anchor: Anchor) -> int:
@@ -66,11 +77,16 @@ def random_path(rng: np.random.Generator, rows: Rows, lags: tuple[int, int], gam
 
 def batch_limits(batch: Batch, k: int, policy: MaskSettings) -> tuple[Tensor, Tensor]:
     """reach [B, S] and limit [B, T]. Padding rows see one column, so that no softmax is empty."""
-    reach = [encoder_reach(window, k, policy.encoder, policy.anchor) for window in batch.windows]
-    limit = [
-        cross_limit(window, rows, k, policy.gamma, policy.anchor)
-        for window, rows in zip(batch.windows, batch.rows, strict=True)
-    ]
+    reach, limit = [], []
+    for window, rows in zip(batch.windows, batch.rows, strict=True):
+        if window.flowing:
+            needed = needed_words(with_separators_numbered(rows).word, k, policy.gamma)
+            sees, read = _flowing_limits(window, rows, needed, policy)
+        else:
+            sees = encoder_reach(window, k, policy.encoder, policy.anchor)
+            read = cross_limit(window, rows, k, policy.gamma, policy.anchor)
+        reach.append(sees)
+        limit.append(read)
     return torch.from_numpy(pad(reach, value=1)), torch.from_numpy(pad(limit, value=1))
 
 
@@ -82,6 +98,20 @@ def random_limits(
     reach, limit = [], []
     for window, rows in zip(batch.windows, batch.rows, strict=True):
         first, needed = random_path(rng, rows, lags, policy.gamma)
-        reach.append(encoder_reach(window, first, policy.encoder, policy.anchor))
-        limit.append(words_limit(window, rows.sentence, needed))
+        if window.flowing:
+            parts = separators(rows)
+            needed[parts] = needed[parts - 1] + 1
+            sees, read = _flowing_limits(window, rows, needed, policy)
+        else:
+            sees = encoder_reach(window, first, policy.encoder, policy.anchor)
+            read = words_limit(window, rows.sentence, needed)
+        reach.append(sees)
+        limit.append(read)
     return torch.from_numpy(pad(reach, value=1)), torch.from_numpy(pad(limit, value=1))
+
+
+def _flowing_limits(window: Window, rows: Rows, needed: Ints, policy: MaskSettings) -> tuple[Ints, Ints]:
+    """Of a window without separators: [S] and [R]."""
+    assert policy.anchor == "sentence"
+    before, first, read = flowing_reads(window, rows, needed)
+    return flowing_reach(window, before, first, policy.encoder), words_limit(window, rows.sentence, read)

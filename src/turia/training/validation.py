@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from turia.config import Validation
-from turia.corpus.batches import Batch, assemble, assemble_sentences, in_order, pad, samples_in_order
+from turia.corpus.batches import Batch, assemble, assemble_sentences, pad, samples_in_order
+from turia.corpus.flowing import assemble_flowing
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
 from turia.engine.model import Model
 from turia.engine.settings import Settings
@@ -30,7 +31,9 @@ def dev_loss(model: Transformer, dev: Shards, policy: MaskSettings, windows: boo
     """Mean cross-entropy per label in nats, without smoothing, at one k."""
     model.eval()
     total, labels = 0.0, 0
-    for batch in in_order(dev, windows, _BATCH_TOKENS, batches, policy.source_opening):
+    lay_out = assemble_flowing if policy.free else assemble
+    for samples in samples_in_order(dev, windows, _BATCH_TOKENS, batches):
+        batch = lay_out(dev, samples, policy.source_opening)
         total += _summed_loss(model, batch, policy, k)
         labels += batch.target_tokens
     return total / labels

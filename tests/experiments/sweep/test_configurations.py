@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.experiments.sweep.toys import model, recipe
@@ -42,3 +43,15 @@ def test_every_variant_has_a_folder_of_its_own() -> None:
         recipe(Path("x"), encoding=("incremental", "full"), recompute=(False, True), beam=(1, 4)), model()
     )
     assert len({one.name() for one in found}) == len(found) == 8 * (5 * 6 + 1)
+
+
+def test_free_is_for_the_models_that_can_and_for_each_cut() -> None:
+    keys = {"k": (2,), "windows": (1,), "history": (0,), "beam": (1,), "free": ("attention", "reverse")}
+    chosen = recipe(Path("x"), offline=False, max_lag=9, reverse_model="yy-xx", **keys)
+    assert [one.name() for one in configurations(chosen, model())] == ["w1-k2-h0", "oracle-k2-h0"]
+    found = configurations(chosen, replace(model(), free=True))
+    assert [one.name() for one in found] == ["w1-k2-h0", "free-k2-h0-lag9", "free-reverse-k2-h0-lag9", "oracle-k2-h0"]
+    assert found[2].as_json()["free"] == "reverse"
+    assert "free" not in found[0].as_json()
+    assert curve_names(found)[found[2]] == "no segmenter, reverse model"
+    assert curve_names(found)[found[1]] == "no segmenter"

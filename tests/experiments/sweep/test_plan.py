@@ -10,7 +10,7 @@ import pytest
 
 from tests.experiments.sweep.toys import corpus, model, recipe
 from turia.config import SweepRecipe
-from turia.errors import ConfigError, InputError
+from turia.errors import ConfigError, InputError, ModelError
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import configurations, plan
 from turia.experiments.sweep.run import sweep
@@ -81,3 +81,14 @@ def test_models_that_are_run_with_wait_k_only_need_no_heads(toml: Path, model_fo
         ("other", 1),
         ("other", 3),
     ]
+
+
+def test_free_needs_a_model_that_was_trained_for_it(model_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none of the models was trained to work without a segmenter"):
+        plan(replace(recipe(tmp_path / "out", models=(str(model_folder),), free=("attention",)), windows=()), tmp_path)
+
+
+def test_a_reverse_model_has_the_opposite_direction(free_folder: Path, tmp_path: Path) -> None:
+    keys = {"models": (str(free_folder),), "free": ("reverse",), "reverse_model": str(free_folder), "windows": ()}
+    with pytest.raises(ModelError, match="the reverse model translates de-en, expected en-de"):
+        plan(recipe(tmp_path / "out", **keys), tmp_path)

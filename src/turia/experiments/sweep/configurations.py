@@ -11,6 +11,7 @@ from turia.policy.base import Policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
+from turia.segmenter.online import Cut
 from turia.text.glossary import Glossary
 
 
@@ -19,7 +20,7 @@ class Configuration:
     """One way to translate a test set."""
 
     window: int | None
-    """Future words of the segmenter; None is the reference segmentation, or blocks."""
+    """Future words of the segmenter; None is the reference segmentation, blocks, or none at all."""
     policy: Policy
     history: int
     encoding: Encoding = "incremental"
@@ -31,6 +32,8 @@ class Configuration:
     max_lag: int | None = None
     target_lag: str | None = None
     glossary: Glossary | None = None
+    free: Cut | None = None
+    """Without a segmenter: how the source is cut."""
 
     @property
     def offline(self) -> bool:
@@ -41,6 +44,8 @@ class Configuration:
         """Of which sentences, for people."""
         if self.block is not None:
             return f"b{self.block}"
+        if self.free is not None:
+            return "free" if self.free == "attention" else f"free-{self.free}"
         return "oracle" if self.window is None else f"w{self.window}"
 
     def name(self) -> str:
@@ -73,7 +78,7 @@ class Configuration:
 
     def as_json(self) -> dict[str, Any]:
         # What is newer than release 0.1 is left out where it is not used: what was translated before is still good.
-        newer = {name for name in ("block", "max_lag", "target_lag", "glossary") if getattr(self, name) is None}
+        newer = {name for name in ("block", "max_lag", "target_lag", "glossary", "free") if getattr(self, name) is None}
         # Its digest tells one glossary from another.
         found = asdict(self) | {"policy": str(self.policy), "glossary": str(self.glossary)}
         return {name: value for name, value in found.items() if name not in newer}

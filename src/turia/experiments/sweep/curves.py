@@ -37,6 +37,8 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
         segments = "oracle segments" if one.window is None else f"w = {one.window}"
         if one.block is not None:
             segments = f"blocks of {one.block} words"
+        if one.free is not None:
+            segments = "no segmenter" if one.free == "attention" else "no segmenter, reverse model"
         if one.offline:
             segments = "whole sentences"
         parts = [] if one_segmentation and not one.offline and (differing or several_policies) else [segments]

@@ -18,13 +18,13 @@ from turia.experiments.sweep.configurations import Configuration, policies
 from turia.experiments.sweep.streams import SweptTest, write_streams
 from turia.policy.base import CountingPolicy, LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.whole import Whole
-from turia.runtime.folder import ModelFolder, load_folder
+from turia.runtime.folder import ModelConfig, ModelFolder, load_folder
 from turia.runtime.glossary_file import read_glossary
 from turia.runtime.heads import head_list
 from turia.runtime.home import named_model
-from turia.runtime.translator import find_model
+from turia.runtime.translator import check_reverse, find_model
 from turia.segmenter.classifier import windows_in
-from turia.segmenter.online import GIVEN_VERSION
+from turia.segmenter.online import GIVEN_VERSION, Cut
 
 COST_FILE = "cost.json"
 
@@ -43,6 +43,11 @@ class SweptModel:
     target_language: str
     windows: tuple[int, ...]
     """Future words that its segmenters look at."""
+    free: bool = False
+    """Whether it can work without a segmenter."""
+    reverse: Path | None = None
+    """The model that cuts its source then."""
+    reverse_sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,7 @@ class Run:
             "turia": __version__,
             "search": SEARCH_VERSION,
             **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
+            **({"reverse_sha256": self.model.reverse_sha256} if self.configuration.free == "reverse" else {}),
             **self.configuration.as_json(),
         }
 
@@ -118,6 +124,11 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
                 f"{model.folder}: the model has no segmenter of {min(missing)} future words (it has: {known}); "
                 f"set windows in the recipe to what it has, or to []"
             )
+    if recipe.free and not any(model.free for model in models):
+        raise InputError(
+            "free is set, but none of the models was trained to work without a segmenter; "
+            "recipes/free-de-en.toml tunes one"
+        )
     tests = tuple(write_streams(test, recipe, *languages.copy().pop()) for test in recipe.test)
     runs = tuple(
         Run(test, model, configuration)
@@ -133,14 +144,16 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
 def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
     """All that a recipe asks of one model, in the order of its table."""
     chosen = policies(recipe)
-    segmentations: list[tuple[int | None, int | None, Policy]] = [
-        *((window, None, policy) for window, policy in product(recipe.windows, chosen)),
-        *((None, block, policy) for block, policy in product(recipe.blocks, chosen)),
+    cuts = recipe.free if model.free else ()
+    segmentations: list[tuple[int | None, int | None, Cut | None, Policy]] = [
+        *((window, None, None, policy) for window, policy in product(recipe.windows, chosen)),
+        *((None, block, None, policy) for block, policy in product(recipe.blocks, chosen)),
+        *((None, None, cut, policy) for cut, policy in product(cuts, chosen)),
     ]
     if recipe.oracle:
-        segmentations += [(None, None, policy) for policy in chosen]
+        segmentations += [(None, None, None, policy) for policy in chosen]
     if recipe.offline:
-        segmentations.append((None, None, Whole()))
+        segmentations.append((None, None, None, Whole()))
     variants = product(
         recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
     )
@@ -155,19 +168,21 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
             beam,
             recipe.gamma,
             block,
-            _max_lag(recipe, policy),
+            recipe.max_lag if cut else _max_lag(recipe, policy),
             target,
-            glossary,
+            None if cut else glossary,
+            cut,
         )
         for history, encoding, recompute, beam in variants
-        for window, block, policy in segmentations
+        for window, block, cut, policy in segmentations
+        if not (cut and recompute)
         for target in (None, *(recipe.target_lag if policy.movable else ()))
         for glossary in glossaries
     ]
 
 
 def _max_lag(recipe: SweepRecipe, policy: Policy) -> int | None:
-    """Policies that count know none."""
+    """Policies that count know none where somebody ends sentences."""
     return None if isinstance(policy, CountingPolicy) else recipe.max_lag
 
 
@@ -183,6 +198,7 @@ def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
     checked = load_folder(folder)
     _check_settings(recipe, checked)
     config = checked.config
+    reverse = _reverse_of(recipe, base, config) if config.free and recipe.reverse_model else None
     return SweptModel(
         Path(name).name,
         folder,
@@ -192,7 +208,17 @@ def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
         config.source_language,
         config.target_language,
         windows_in(folder, checked.listed),
+        config.free,
+        None if reverse is None else reverse.path,
+        "" if reverse is None else reverse.sha256(),
     )
+
+
+def _reverse_of(recipe: SweepRecipe, base: Path, config: ModelConfig) -> ModelFolder:
+    name = recipe.reverse_model
+    found = load_folder(find_model(name if named_model(name) else base / Path(name).expanduser()))
+    check_reverse(found, config)
+    return found
 
 
 def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
@@ -206,5 +232,7 @@ def _check_settings(recipe: SweepRecipe, model: ModelFolder) -> None:
                 Settings(policy=policy, target_lag=target)
             if isinstance(policy, LookingPolicy) and policy.attention and not model.can_look:
                 raise ModelError(without_attention(str(model.path), policy.name))
+            if recipe.free and own.free and isinstance(policy, Whole):
+                raise InputError("policies has whole, which waits for sentence ends that nobody tells with free")
             if isinstance(policy, LearnedPolicy):
                 check_heads(policy, head_list(model).values, str(model.path))

@@ -15,7 +15,7 @@ from turia.experiments.sweep.rows import Row
 
 References = Mapping[str, Sequence[str]]
 """Of each test set."""
-_SAME = ("window", "history", "encoding", "recompute", "beam", "gamma")
+_SAME = ("window", "block", "free", "history", "encoding", "recompute", "beam", "gamma")
 """Settings in which a row and its baseline agree."""
 
 
@@ -77,7 +77,7 @@ def _is_base(one: Row, row: Row, baseline: str) -> bool:
         and _policy(one) == baseline
         and "target_lag" not in one.details
         and (one.test, one.system) == (row.test, row.system)
-        and all(one.details[name] == row.details[name] for name in _SAME)
+        and all(one.details.get(name) == row.details.get(name) for name in _SAME)
     )
 
 

@@ -20,7 +20,7 @@ from turia.experiments.jobs import Job, translate_all
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import COST_FILE, Run
 from turia.runtime.translator import Translator
-from turia.segmenter.online import BlockSegmenter, GivenSegmenter, Segmenter
+from turia.segmenter.online import BlockSegmenter, FreeSegmenter, GivenSegmenter, Segmenter
 from turia.stream.trace import Trace, trace_lines
 from turia.system.files import replacing
 from turia.system.processes import in_processes
@@ -41,7 +41,9 @@ class _SweepTask:
 
 
 def _translate_task(task: _SweepTask) -> tuple[Run, ...]:
-    translator = Translator.load(task.runs[0].model.folder)
+    model = task.runs[0].model
+    reverses = any(run.configuration.free == "reverse" for run in task.runs)
+    translator = Translator.load(model.folder, reverse_model=model.reverse if reverses else None)
     jobs = [_job(translator, run.configuration, read_lines(source)) for run in task.runs for source in run.test.sources]
     traces = translate_all(jobs, translator.model.backend, task.together, task.words_read.put)
     for number, run in enumerate(task.runs):
@@ -71,6 +73,8 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
         segmenter: Segmenter | None = None
         if configuration.block is not None:
             segmenter = BlockSegmenter(configuration.block)
+        elif configuration.free is not None:
+            segmenter = FreeSegmenter(configuration.free)
         elif configuration.window is None:
             segmenter = GivenSegmenter(lengths)
         return translator.stream(
