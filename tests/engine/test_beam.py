@@ -30,7 +30,7 @@ def test_the_largest_are_found_in_order(seed: int, size: int, count: int, differ
 
 
 def test_forbidden_pieces_have_no_probability_and_ends_are_one() -> None:
-    logits = np.arange(12, dtype=np.float32) / 4
+    logits = np.linspace(0, 3, 12, dtype=np.float32)
     forbidden = np.zeros(12, dtype=bool)
     forbidden[[0, 11]] = True
     found = log_probabilities(logits, forbidden)

@@ -62,7 +62,8 @@ def _step(jobs: Sequence[_Job[T]], backend: Backend, most: int) -> None:
     """One step for all `jobs`, whose requests are of one kind."""
     for together in _cut([len(job.requests or ()) for job in jobs], most):
         group = jobs[together]
-        results = run_requests([request for job in group for request in job.requests or ()], backend)
+        requests: list[Any] = [request for job in group for request in job.requests or ()]
+        results = run_requests(requests, backend)
         begin = 0
         for job in group:
             count = len(job.requests or ())

@@ -35,7 +35,8 @@ class Rules(Protocol):
 
 def log_probabilities(logits: Logits, forbidden: Flags) -> Logits:
     """[V] of the pieces that are allowed; the closing symbols are one, by whichever name."""
-    return _log_probabilities([logits], [forbidden])[0]
+    scores: Logits = _log_probabilities([logits], [forbidden])[0]
+    return scores
 
 
 def _log_probabilities(logits: Sequence[Logits], forbidden: Sequence[Flags]) -> Rows:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
@@ -32,6 +33,7 @@ from turia.runtime.rows import Columns, Floats, NewRows, feeds, places, rows_in_
 from turia.runtime.shape import Shape
 from turia.text.layout import Ints
 
+Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 CPU = ("CPUExecutionProvider",)
@@ -185,8 +187,7 @@ class Runtime:
                 ids, limits = (np.concatenate(parts) for parts in zip(*((r.ids, r.limit) for r in beam), strict=True))
                 new = rows_of_hypotheses(ids, [state.columns() for state in own], own[0].kept)
                 rows.append(with_memory(new, memory.memory, memory.length, limits))
-            kept, logits, *attention = self._looker.run(rows)
-            given = attention[_streams(len(rows)) :]
+            kept, logits, *given = self._looker.run(rows, attention=False)
             for own, place in zip(states, _places(rows), strict=True):
                 begin = own[0].end
                 columns = own[0].kept.extended(begin, kept[:, :, place])
@@ -305,13 +306,17 @@ class _Graphs:
     def __init__(self, folder: Path, side: Side, threads: int, providers: Sequence[str]) -> None:
         self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
         self._sessions: dict[int, onnxruntime.InferenceSession] = {}
+        self._without_attention: dict[int, list[str]] = {}
+        """Names of the results, by streams."""
 
-    def run(self, rows: Sequence[NewRows]) -> Any:
+    def run(self, rows: Sequence[NewRows], attention: bool = True) -> Any:
         """kept [A, H, N, E] of all new rows, and what else the graph gives: memory [A, H, N, E] or logits [B, V]."""
         streams = _streams(len(rows))
         # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the shortest stream.
         played = [*rows, *[min(rows, key=lambda one: len(one.ids))] * (streams - len(rows))]
-        return self.session(streams).run(None, feeds(played, last=self._side == "decoder"))
+        session = self.session(streams)
+        wanted = None if attention else self._without_attention[streams]
+        return session.run(wanted, feeds(played, last=self._side == "decoder"))
 
     def gives_states(self) -> bool:
         """Folders of release 0.1 do not."""
@@ -320,7 +325,9 @@ class _Graphs:
     def session(self, streams: int) -> onnxruntime.InferenceSession:
         if streams not in self._sessions:
             path = self._folder / graph_file(self._side, streams)
-            self._sessions[streams] = _session(path, self._threads, self._providers)
+            session = self._sessions[streams] = _session(path, self._threads, self._providers)
+            names = [output.name for output in session.get_outputs()]
+            self._without_attention[streams] = [name for name in names if not name.startswith("attention.")]
         return self._sessions[streams]
 
 
