@@ -30,7 +30,8 @@ from turia.protocol.client import Speaker
 from turia.protocol.events import EVENTS, SourceWord
 from turia.runtime.translator import Translator, find_model
 from turia.server.capacity import WORDS_PER_SECOND
-from turia.server.captions import Captions, StreamChoice
+from turia.server.captions import Captions
+from turia.server.choices import StreamChoice
 from turia.server.on_ray import Deployed, application, begin_ray
 from turia.server.progress import Progress
 from turia.server.stores.base import SessionUpdate, StoredSession

@@ -28,7 +28,7 @@ from tests.server.servers import free_port
 from tests.training.toy import toy_recipe
 from turia.corpus.prepare import prepare
 from turia.protocol.client import BusyError, Follower, Speaker
-from turia.server.captions import Translators
+from turia.server.choices import Translators
 from turia.stream.trace import Write
 
 pytest.importorskip("ray", reason="the ray extra is not installed")

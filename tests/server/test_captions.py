@@ -21,17 +21,8 @@ from turia.errors import ConfigError
 from turia.policy.holdn import HoldN
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import EndOfStream, InputMessage, NewSession, Pause, ProtocolError, SettingsChange, Words
-from turia.server.captions import (
-    Captions,
-    Input,
-    SilenceNoticed,
-    StreamChoice,
-    Tail,
-    Word,
-    any_stream,
-    chosen_stream,
-    inputs_of,
-)
+from turia.server.captions import Captions, Input, SilenceNoticed, Tail, Word, inputs_of
+from turia.server.choices import StreamChoice, any_stream, chosen_stream
 from turia.server.progress import Progress
 from turia.stream.trace import RECORDS, parse_trace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.fakes import fake_translators
-from turia.server.captions import StreamChoice
+from turia.server.choices import StreamChoice
 from turia.server.clocks import Clocks
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics

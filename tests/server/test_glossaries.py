@@ -11,7 +11,8 @@ from turia.engine.backend import run_steps
 from turia.errors import InputError
 from turia.protocol.events import SettingsInForce
 from turia.protocol.messages import NewSession, ProtocolError, SettingsChange, parse_client
-from turia.server.captions import Captions, Translators, Word, check_change, chosen_stream
+from turia.server.captions import Captions, Word
+from turia.server.choices import Translators, check_change, chosen_stream
 from turia.server.glossaries import Table, follow_glossaries, parse_tables
 from turia.server.progress import Progress
 from turia.stream.trace import Note, Write

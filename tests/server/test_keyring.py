@@ -12,7 +12,7 @@ import pytest
 from tests.server.fakes import fake_translators
 from turia.errors import InputError
 from turia.server.access import LOCAL, Keys
-from turia.server.captions import StreamChoice
+from turia.server.choices import StreamChoice
 from turia.server.keyring import KeyFile, note_use, read_keys
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics

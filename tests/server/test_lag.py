@@ -13,7 +13,8 @@ from tests.server.fakes import FakeTranslator, chaotic_translators, fake_transla
 from turia.engine.backend import Logits, run_steps
 from turia.protocol.events import Event, SettingsInForce
 from turia.protocol.messages import SettingsChange
-from turia.server.captions import Captions, Input, StreamChoice, Tail, Word
+from turia.server.captions import Captions, Input, Tail, Word
+from turia.server.choices import StreamChoice
 from turia.server.lag import Lag
 from turia.stream.trace import SentenceEnd, Write
 from turia.text.symbols import BRK_ID

@@ -11,7 +11,7 @@ import pytest
 from tests.server.fakes import fake_translators
 from turia.errors import InputError
 from turia.server.admission import RefusedError
-from turia.server.captions import StreamChoice
+from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.quota import Quota, parse_size

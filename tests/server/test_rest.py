@@ -18,7 +18,8 @@ from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
 from turia.protocol.messages import Refusal
 from turia.server.admission import RefusedError
-from turia.server.captions import StreamChoice, Word
+from turia.server.captions import Word
+from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import RestError, RestSpeaker, _speak, choose_model

@@ -12,7 +12,7 @@ from turia.cli import main
 from turia.engine.backend import EncodeRequest
 from turia.errors import InputError, ResourceError
 from turia.runtime.folder import load_folder
-from turia.server.captions import Translators
+from turia.server.choices import Translators
 from turia.server.limits import Limits
 from turia.server.serve import ServeOptions, check_origins, data_folder, listen, read_keys, serve, url_of
 

@@ -9,7 +9,8 @@ import pytest
 from tests.server.fakes import fake_translators
 from turia.protocol.messages import EndOfStream, Pause, ProtocolError, Refusal
 from turia.schema import JsonObject
-from turia.server.captions import Captions, StreamChoice, Word
+from turia.server.captions import Captions, Word
+from turia.server.choices import StreamChoice
 from turia.server.progress import Progress
 from turia.server.session import RECENT, ActiveSession, EventReader
 from turia.server.stores.base import StoredSession

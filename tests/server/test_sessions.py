@@ -21,7 +21,8 @@ from turia.errors import ModelError
 from turia.protocol.messages import ProtocolError, SettingsChange
 from turia.schema import JsonObject
 from turia.server.admission import RefusedError
-from turia.server.captions import StreamChoice, Word
+from turia.server.captions import Word
+from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession, EventReader

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket
 
 from tests.server.fakes import fake_translators
 from turia.protocol.messages import Pong
-from turia.server.captions import StreamChoice
+from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.sessions import Hub

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from turia.schema import JsonObject
-from turia.server.captions import StreamChoice
+from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.sessions import Hub

@@ -16,7 +16,8 @@ from turia.engine.backend import Steps
 from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import SettingsChange, Words
-from turia.server.captions import Captions, StreamChoice, Tail, inputs_of
+from turia.server.captions import Captions, Tail, inputs_of
+from turia.server.choices import StreamChoice
 from turia.server.progress import Progress
 from turia.server.stores.base import SessionUpdate, StoredSession, StoreError
 from turia.server.stores.sqlite import SqliteStore

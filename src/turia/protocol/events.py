@@ -1,6 +1,7 @@
 """Events of a session: what was said, what the engine made of it, and the settings in force (docs/protocol.md).
 
-Most of them are the records of a trace. Two more come from the server: a source word, and the settings. All who follow
+Most of them are the records of a trace. Others come from the server: a source word, the settings, and what an operator
+does to the text. All who follow
 a session get the same events in the same order. An event that was sent never changes, so a server passes an event that
 it finds in its store on as it stands there, even if a later release wrote it.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from turia.protocol.corrections import Correction, Insertion
 from turia.schema import Natural, Tagged
 from turia.stream.trace import RECORDS, Record, Time
 
@@ -51,5 +53,13 @@ class SettingsInForce:
     """`free` where the model ends sentences itself."""
 
 
-Event = SourceWord | SettingsInForce | Record
-EVENTS: Tagged[Event] = Tagged({"settings": SettingsInForce, "source": SourceWord, **RECORDS.kinds})
+Event = SourceWord | SettingsInForce | Correction | Insertion | Record
+EVENTS: Tagged[Event] = Tagged(
+    {
+        "settings": SettingsInForce,
+        "source": SourceWord,
+        "correction": Correction,
+        "insertion": Insertion,
+        **RECORDS.kinds,
+    }
+)

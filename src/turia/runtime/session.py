@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
@@ -33,7 +32,6 @@ from turia.runtime.rows import Columns, Floats, NewRows, feeds, places, rows_in_
 from turia.runtime.shape import Shape
 from turia.text.layout import Ints
 
-Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 
 CPU = ("CPUExecutionProvider",)

@@ -30,7 +30,7 @@ from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 from turia.server.audio import Ears, Recognition
 from turia.server.capacity import measure_again
-from turia.server.captions import Translators, finds_sentences
+from turia.server.choices import Translators, finds_sentences
 from turia.server.cluster import Cluster, totals
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
@@ -38,6 +38,7 @@ from turia.server.fanout import targets_of
 from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
+from turia.server.operator import add_operator
 from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security_policy
 from turia.server.quota import Quota
 from turia.server.replay import add_replay
@@ -192,6 +193,7 @@ def make_app(
     _add_health(app)
     _add_sessions(app)
     add_deletion(app)
+    add_operator(app)
     add_rest(app)
     add_pages(app, pages)
     add_replay(app, pages)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from turia.engine.batcher import run_together
-from turia.server.captions import Translating, any_stream
+from turia.server.choices import Translating, any_stream
 from turia.server.places import WORDS_PER_SECOND as WORDS_PER_SECOND
 from turia.server.sessions import Hub
 

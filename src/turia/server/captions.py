@@ -1,9 +1,9 @@
 """The captions of a session: numbered inputs in, events out. No clock, socket, thread or file in here.
 
-An input is a word, a pause, a change of settings, or the end. Two more have no number: the recogniser's unstable tail,
-and a silence that the server has noticed itself. What they lead to is stored like the rest. An event is what was said,
-what the engine made of it, or the settings in force (turia.protocol.events). Everybody who follows a session sees the
-same events, in the same order.
+An input is a word, a pause, a change of settings, or the end. Others have no number: the recogniser's unstable tail, a
+silence that the server has noticed itself, and what an operator asks for. What they lead to is stored like the rest.
+An event is what was said, what the engine made of it, or the settings in force (turia.protocol.events). Everybody who
+follows a session sees the same events, in the same order.
 
 After each input, `state()` is all that is needed to go on with the next. What was shown is therefore never computed
 again: restored captions continue it, they do not repeat it.
@@ -15,200 +15,40 @@ sentences go on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
 
 from turia.engine.backend import Steps
 from turia.engine.model import Model
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
-from turia.engine.terms import check_glossary
 from turia.errors import ConfigError, InputError, ModelError
-from turia.policy.waitk import WaitK
+from turia.protocol.corrections import Correct, Insert, TextChange
 from turia.protocol.events import Event, SettingsInForce, SourceWord
 from turia.protocol.messages import (
     EndOfStream,
     InputMessage,
     Lead,
-    NewSession,
     Pause,
     ProtocolError,
     SettingsChange,
     Words,
 )
-from turia.runtime.glossary_file import GlossaryFile
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
-from turia.segmenter.online import Segmenter
 from turia.segmenter.relayed import RelayedSegmenter
+from turia.server.choices import StreamChoice, Translators, begin_stream, change_stream, chosen_anew, glossary_of
+from turia.server.edits import Edits, Steered
 from turia.server.progress import Progress
 from turia.server.relay import Relayed
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
 from turia.stream.turns import speaker_note
-from turia.text.glossary import Glossary, parse_glossary
+from turia.text.glossary import Glossary
 
 STATE_VERSION = 1
 DAMAGED = "what is stored of the session is damaged; begin a new one"
 log = logging.getLogger("turia.server")
 Clock = Callable[[], float]
 """Milliseconds since the session began."""
-
-
-# --- what a client chooses, and the engine's stream for it ------------------------------------------------------------
-
-
-class Translating(Protocol):
-    """What begins streams: a Translator, or a test's fake."""
-
-    model: Model
-    glossary_file: GlossaryFile | None
-    """The terms of all sessions that have none of their own."""
-
-    def stream(
-        self,
-        *,
-        k: int | None,
-        policy: str | None = None,
-        target_lag: str | None = None,
-        punctuation: bool,
-        segmenter: Segmenter | None = None,
-        glossary: Glossary | None = None,
-        segmentation: Literal["free"] | None = None,
-    ) -> Stream: ...
-
-    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
-
-
-Translators = Mapping[str, Translating]
-
-
-@dataclass(frozen=True)
-class StreamChoice:
-    """What a client has chosen for its session."""
-
-    model: str
-    k: int
-    punctuation: bool
-    policy: str | None = None
-    """In place of wait-k with this k."""
-    pause: float | None = None
-    """Seconds of silence that close a sentence; None is what the server has."""
-    target_lag: str | None = None
-    """The mean lag to keep."""
-    also: tuple[str, ...] = ()
-    """Models of the sessions that follow this one."""
-    follows: bool = False
-    """Whether it is fed by another session, which has found the sentence ends too."""
-    glossary: Glossary | None = None
-    """Of this session, in place of the server's."""
-    free: bool = False
-    """Whether the model ends sentences itself, without a segmenter."""
-
-    def timing(self) -> dict[str, Any]:
-        """The engine's settings that say when words are written."""
-        rule = {"k": self.k} if self.policy is None else {"policy": self.policy}
-        return {**rule, "target_lag": self.target_lag}
-
-
-def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
-    """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
-    if choice.model not in translators:
-        raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
-    timing = {"k": None, **choice.timing()}
-    try:
-        if glossary := glossary_of(translators, choice):
-            timing["glossary"] = glossary
-        if choice.follows:
-            return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
-        if choice.free:
-            timing["segmentation"] = "free"
-        return translators[choice.model].stream(**timing, punctuation=choice.punctuation)
-    except ConfigError as error:
-        raise ProtocolError("settings", str(error)) from None
-    except ModelError:
-        if choice.free:
-            raise ProtocolError("model", "this model was not trained to work without a segmenter") from None
-        if choice.policy is not None and finds_sentences(translators[choice.model]):
-            raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
-        raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
-
-
-def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | None:
-    """The session's own glossary, or else what the server's file for the model says now."""
-    file = translators[choice.model].glossary_file
-    return file.current() if choice.glossary is None and file is not None else choice.glossary
-
-
-def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
-    """With the model, the sentence ends and the glossary of the change: what a new stream begins with."""
-    changed = change.punctuation is not None
-    punctuation = bool(change.punctuation) if changed else choice.punctuation
-    model = change.model or choice.model
-    # The terms of one direction are none of another.
-    own = choice.glossary if model == choice.model else None
-    if change.glossary is not None:
-        # An empty text: none of its own any more.
-        own = parse_glossary(change.glossary) if change.glossary else None
-    free = choice.free and not changed
-    return replace(choice, model=model, punctuation=punctuation, glossary=own, free=free)
-
-
-def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
-    """That a stream can begin with what was chosen, if the change needs one, and that the model can spell its terms."""
-    if change.glossary:
-        try:
-            model = translators[change.model or choice.model].model
-            check_glossary(model, parse_glossary(change.glossary))
-        except (KeyError, ConfigError):
-            # The cause may hold what was said.
-            raise ProtocolError("settings", "the model cannot spell a term of the glossary") from None
-    if change.model is not None or change.punctuation is not None:
-        begin_stream(translators, chosen_anew(choice, change))
-
-
-def change_stream(stream: Stream, choice: StreamChoice) -> None:
-    """Another choice for the same model, from the next sentence on."""
-    stream.change(**choice.timing())
-
-
-def finds_sentences(translator: Translating) -> bool:
-    """Whether the model has a segmenter of the usual window; without one it needs input with punctuation."""
-    try:
-        translator.stream(k=1, punctuation=False)
-    except ModelError:
-        return False
-    return True
-
-
-def any_stream(translator: Translating, k: int | None = None) -> Stream:
-    """A stream that takes words as the model can: without punctuation if it finds sentence ends. Its policy is the
-    model's own, unless there is a k."""
-    return translator.stream(k=k, punctuation=not finds_sentences(translator))
-
-
-def warm(translator: Translating) -> None:
-    """The first words of a model are slow: said before anybody waits for them."""
-    stream = any_stream(translator, k=1)
-    for word in ("eins", "zwei", "drei"):
-        stream.push(word)
-    stream.flush()
-
-
-def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
-    """What a client has chosen, and where it has chosen nothing what the model itself has."""
-    model = chosen.model or next(iter(translators))
-    k, policy = chosen.k, chosen.policy
-    if k is None and policy is None and model in translators:
-        own = translators[model].model.policy
-        if isinstance(own, WaitK) and own == WaitK(own.k):
-            k = own.k
-        else:
-            policy = str(own)
-    own = None if chosen.glossary is None else parse_glossary(chosen.glossary)
-    punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
-    return StreamChoice(
-        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=own, free=free
-    )
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -236,7 +76,8 @@ class SilenceNoticed:
 
 
 NumberedInput = Word | Pause | SettingsChange | EndOfStream
-Input = NumberedInput | Relayed | Tail | SilenceNoticed
+Unnumbered = Tail | SilenceNoticed | Steered
+Input = NumberedInput | Relayed | Unnumbered
 
 
 def inputs_of(message: InputMessage) -> list[NumberedInput]:
@@ -280,6 +121,8 @@ class _State:
     own_glossary: bool = False
     """Whether the stream's glossary is the session's own."""
     free: bool = False
+    inserted: Natural = 0
+    """Lines that an operator put in."""
 
 
 class Captions:
@@ -294,6 +137,7 @@ class Captions:
         before: Counts = Counts(),
         ms: float = 0.0,
         at: float | None = None,
+        inserted: int = 0,
     ) -> None:
         self.translators, self.stream = translators, stream
         self.choice = choice
@@ -305,6 +149,7 @@ class Captions:
         """The time of the newest event; times never go back, whatever the clock does."""
         self._at = at
         """When the last word was spoken, on the speaker's clock."""
+        self.edits = Edits(inserted)
         self._terms: Glossary | None = None
         """The glossary that was given to the stream last."""
         self.tentative: Tentative | None = None
@@ -337,20 +182,12 @@ class Captions:
             log.error("a stored state cannot be restored: %s", type(error).__name__)
             raise ProtocolError("session", DAMAGED) from None
         choice = StreamChoice(
-            *(
-                model,
-                found.k,
-                found.punctuation,
-                found.policy,
-                found.pause,
-                found.target_lag,
-                found.also,
-                found.follows,
-            ),
+            *(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag, found.also),
+            follows=found.follows,
             glossary=stream.glossary if found.own_glossary else None,
             free=found.free,
         )
-        return cls(translators, stream, choice, progress, found.before, found.ms, found.at)
+        return cls(translators, stream, choice, progress, found.before, found.ms, found.at, found.inserted)
 
     def state(self) -> str:
         """Everything `restore` needs, as JSON."""
@@ -372,6 +209,7 @@ class Captions:
                     choice.follows,
                     choice.glossary is not None,
                     choice.free,
+                    self.edits.inserted,
                 )
             )
         )
@@ -390,8 +228,10 @@ class Captions:
         events: list[Event] = []
         for item in inputs:
             self.tentative = None
-            new = yield from self._apply_one(item, clock)
-            number = self.progress.inputs if isinstance(item, Tail | SilenceNoticed) else item.seq
+            # Words that were under way when the operator ended the session lead to nothing.
+            over = self.stream.ended and not (isinstance(item, Steered) and item.changes_text)
+            new = [] if over else (yield from self._apply_one(item, clock))
+            number = self.progress.inputs if isinstance(item, Unnumbered) else item.seq
             self.progress = Progress(number, self.progress.events + len(new), self.stream.ended)
             events += new
         return events
@@ -419,6 +259,10 @@ class Captions:
                 return (yield from self._change(item, clock))
             case Relayed():
                 return (yield from self._relayed(item, clock))
+            case Steered(Correct() | Insert() as message):
+                return [self.edits.event(message, self._now(clock))]
+            case Steered(message):
+                return (yield from self._apply_one(message, clock))
 
     def _relayed(self, item: Relayed, clock: Clock) -> Steps[list[Event]]:
         """What the session has done that this one follows."""
@@ -464,6 +308,10 @@ class Captions:
             self._begin_next()
         self._follow_glossary()
         return [*events, self.settings_event(self._now(clock))]
+
+    def check_text(self, message: TextChange) -> None:
+        """Refuses what an operator cannot change."""
+        self.edits.check(message, self._before.sentences + self.stream.sentence)
 
     def _follow_glossary(self) -> None:
         """From the next sentence on, the terms are those that hold now: files change while somebody speaks."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from turia.server.captions import Translating, any_stream
+from turia.server.choices import Translating, any_stream
 from turia.server.worker import Worker
 
 T = TypeVar("T")

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from turia.errors import InputError
 from turia.protocol.messages import NewSession, ProtocolError
 from turia.schema import JsonObject
-from turia.server.captions import StreamChoice, Tail, Translators, chosen_stream
+from turia.server.captions import Tail
+from turia.server.choices import StreamChoice, Translators, chosen_stream
 from turia.server.logs import alias
 from turia.server.relay import Relay, whole_inputs
 from turia.server.session import ActiveSession

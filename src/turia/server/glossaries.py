@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from turia.errors import InputError
 from turia.runtime.glossary_file import GlossaryFile, read_glossary
-from turia.server.captions import Translating
+from turia.server.choices import Translating
 
 log = logging.getLogger("turia.server")
 

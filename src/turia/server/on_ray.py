@@ -35,7 +35,7 @@ from turia.schema import Natural, Positive, from_dict
 from turia.server.access import Keys
 from turia.server.addresses import Addresses, url_of
 from turia.server.app import Access, make_app
-from turia.server.captions import Translators
+from turia.server.choices import Translators
 from turia.server.glossaries import follow_glossaries, parse_tables
 from turia.server.limits import Limits
 from turia.server.pages import Pages

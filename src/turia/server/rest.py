@@ -28,7 +28,8 @@ from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
 from turia.server.admission import RefusedError
 from turia.server.answers import error_answer
-from turia.server.captions import NumberedInput, StreamChoice, Word
+from turia.server.captions import NumberedInput, Word
+from turia.server.choices import StreamChoice
 from turia.server.keyring import note_use
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader

@@ -28,7 +28,7 @@ from turia.server.addresses import Addresses
 from turia.server.addresses import url_of as url_of
 from turia.server.app import Access, make_app
 from turia.server.audio import Recognition
-from turia.server.captions import Translators
+from turia.server.choices import Translators
 from turia.server.cluster import Cluster
 from turia.server.guard import Connections, GuardedConfig, room_for
 from turia.server.keyring import read_keys as read_keys

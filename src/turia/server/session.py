@@ -256,6 +256,10 @@ class ActiveSession:
             delays.append(now - self._arrivals.popleft()[1])
         return delays
 
+    def catch_up(self, progress: Progress, events: Sequence[JsonObject]) -> None:
+        """The session was gone on with in the store, by this server, while no worker had it."""
+        self._add(progress, events)
+
     def follow(self, first: int, events: Sequence[JsonObject], progress: Progress) -> None:
         """Another server has gone on with the session; `first` is the number of the first of these events."""
         if first > self.progress.events + 1:

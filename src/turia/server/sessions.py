@@ -19,16 +19,8 @@ from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, 
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
 from turia.server.admission import Admission, RefusedError
-from turia.server.captions import (
-    Captions,
-    Input,
-    NumberedInput,
-    SilenceNoticed,
-    StreamChoice,
-    Tail,
-    Translators,
-    check_change,
-)
+from turia.server.captions import Captions, Input, NumberedInput, SilenceNoticed, Tail
+from turia.server.choices import StreamChoice, Translators, check_change
 from turia.server.chores import warm, when_idle
 from turia.server.clocks import Clocks
 from turia.server.cluster import Cluster, Member, totals

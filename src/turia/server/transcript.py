@@ -15,8 +15,10 @@ from typing import Literal
 from turia.errors import ConfigError
 from turia.formats.output import caption_output
 from turia.formats.replay import recording_lines
+from turia.protocol.corrections import Correction, Insertion
 from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
+from turia.server.corrected import Shown, ShownWord, corrected
 from turia.server.stores.base import DamagedError
 from turia.stream.times import DAY
 from turia.stream.trace import Note, SentenceEnd, Write
@@ -43,17 +45,6 @@ class TranscriptRequest:
     clock: Clock = "server"
 
 
-@dataclass(frozen=True)
-class ShownWord:
-    """A word of the file: of the translation, or of what was said."""
-
-    word: str
-    ms: float
-
-
-Shown = ShownWord | SentenceEnd | Note
-
-
 def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Clock = "server") -> str:
     """The whole file, of all that was said so far."""
     if kind == "jsonl":
@@ -61,7 +52,7 @@ def transcript(events: Iterable[JsonObject], kind: Kind, side: Side, clock: Cloc
     file = io.StringIO()
     captions = caption_output("text" if kind == "txt" else kind, file)
     shown = _shown(_needed(events, side, clock), side, clock)
-    for item in _in_sentences(shown) if side == "source" else shown:
+    for item in _in_sentences(shown) if side == "source" else corrected(shown):
         if isinstance(item, ShownWord):
             captions.word(item.word, item.ms)
         elif isinstance(item, Note):
@@ -77,6 +68,8 @@ def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[
     word = "write" if side == "target" else "source"
     # The first word of either side says what the speaker's clock counts from.
     needed = {"sentence", word} if clock == "server" else {"sentence", "write", "source"}
+    if side == "target":
+        needed |= {"correction", "insertion"}
     for event in events:
         names_speaker = event.get("type") == "note" and event.get("kind") == SPEAKER
         if names_speaker or str(event.get("type")) in needed:
@@ -87,22 +80,22 @@ def _needed(events: Iterable[JsonObject], side: Side, clock: Clock) -> Iterator[
                 raise DamagedError from None
 
 
-def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[Shown]:
-    """The words of one side with their times, the ends of sentences, and who speaks."""
+def _shown(events: Iterable[Event], side: Side, clock: Clock) -> Iterator[Shown | Correction | Insertion]:
+    """The words of one side with their times, the ends of sentences, who speaks, and what an operator has changed."""
     ahead: float | None = None
     for event in events:
         match event:
-            case SentenceEnd() | Note():
+            case SentenceEnd() | Note() | Correction() | Insertion():
                 yield event
             case Write(ms=float(ms)) | SourceWord(ms=ms):
                 if clock == "speaker" and event.at is not None:
                     ahead = _ahead(event.at, ms) if ahead is None else ahead
                     ms = max(0.0, event.at - ahead)
                 if isinstance(event, Write) == (side == "target"):
-                    yield ShownWord(event.word, ms)
+                    yield ShownWord(event.word, ms, event.sentence if isinstance(event, Write) else 0)
 
 
-def _in_sentences(shown: Iterable[Shown]) -> Iterator[Shown]:
+def _in_sentences(shown: Iterable[Shown | Correction | Insertion]) -> Iterator[Shown]:
     """A sentence of the source ends some words before it is found to have ended: words wait for that."""
     waiting: deque[ShownWord] = deque()
     for item in shown:
@@ -113,7 +106,7 @@ def _in_sentences(shown: Iterable[Shown]) -> Iterator[Shown]:
             yield from waiting
             waiting.clear()
             yield item
-        else:
+        elif isinstance(item, SentenceEnd):
             yield from (waiting.popleft() for _ in range(min(item.source_words, len(waiting))))
             yield item
     yield from waiting

@@ -25,6 +25,7 @@ from turia.engine.tail import Tentative
 from turia.protocol.events import EVENTS, Event
 from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail
+from turia.server.edits import Steered
 from turia.server.lag import Lag
 from turia.server.logs import alias
 from turia.server.progress import Progress
@@ -212,7 +213,8 @@ def _portion(waiting: Sequence[Input]) -> list[Input]:
     """What is done of these in one round: nothing after a change of the model, whose backend is not the batch's."""
     portion = list(waiting[:INPUTS_PER_ROUND])
     for count, item in enumerate(portion, start=1):
-        if isinstance(item, SettingsChange) and item.model is not None:
+        message = item.message if isinstance(item, Steered) else item
+        if isinstance(message, SettingsChange) and message.model is not None:
             return portion[:count]
     return portion
 

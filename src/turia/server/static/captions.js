@@ -2,6 +2,8 @@
 // Behind them, in grey, stands what may still change.
 // Text from outside reaches the document by textContent alone.
 
+import { Lines } from "./corrections.js";
+
 const PARAGRAPH_WORDS = 80;
 // Seconds without a word after which nobody is speaking, and there is no delay to tell.
 const QUIET_SECONDS = 10;
@@ -138,6 +140,20 @@ class Pane {
     this.speaker = "";
   }
 
+  // A line of the operator's, before the line of a word or behind all.
+  makeLine(before) {
+    const line = document.createElement("p");
+    line.lang = this.language;
+    line.dir = direction(this.language);
+    if (before) before.closest("p").before(line);
+    else {
+      this.breakLine();
+      this.beginPart();
+      this.text.append(line);
+    }
+    return line;
+  }
+
   breakLine() {
     this.showTail([]);
     if (this.paragraph && !this.paragraph.querySelector(".word")) {
@@ -192,6 +208,7 @@ export class Captions {
   }
 
   begin() {
+    this.lines = new Lines((before) => this.target.makeLine(before));
     this.words = [];
     this.covered = 0;
     this.sentence = { start: 0, written: 0, text: [] };
@@ -258,7 +275,7 @@ export class Captions {
         this.addSource(event);
         break;
       case "write":
-        this.target.add(event.word, "word");
+        this.lines.add(event.sentence, this.target.add(event.word, "word"));
         this.sentence.text.push(event.word);
         this.sentence.written += 1;
         this.cover(this.sentence.start + Math.floor(this.sentence.written / this.gamma));
@@ -269,6 +286,12 @@ export class Captions {
       case "end":
         this.over = true;
         this.cover(this.words.length);
+        break;
+      case "correction":
+        this.lines.correct(event);
+        break;
+      case "insertion":
+        this.lines.insert(event);
         break;
       case "note":
         // All sentences before it are closed. Other notes are for traces.

@@ -46,6 +46,8 @@ function attach(session, secret, kept) {
   find("welcome").hidden = true;
   linkTranscripts(session);
   rooms.attached(session, Boolean(kept));
+  // The secret is behind the #, which browsers send to nobody.
+  find("operate-link").href = `/operate/${encodeURIComponent(session)}#${encodeURIComponent(secret)}`;
   ending = kept?.waiting.some((item) => item.message.type === "end") ?? false;
   find("finish").disabled = ending;
   find("sources").inert = ending;

@@ -1,6 +1,7 @@
 // Lines of captions on nothing, for OBS. They scroll up as they fill; when nobody speaks they go.
 
 import { direction, languagesOf } from "./captions.js";
+import { Lines } from "./corrections.js";
 import { Connection } from "./connection.js";
 import { overlayOptions } from "./overlay_options.js";
 import { RoomConnection } from "./room_connection.js";
@@ -15,11 +16,26 @@ let mostWords = 60;
 // The events whose words are shown: translations, what is spoken, or none of them.
 let side = "write";
 
-function add(text, isName = false) {
+const known = new Lines((before) => {
+  const span = document.createElement("span");
+  if (before?.isConnected) before.before(span, " ");
+  else lines.append(span, " ");
+  return span;
+}, 50);
+
+function add(text, isName = false, sentence = undefined) {
   const span = document.createElement("span");
   if (isName) span.className = "speaker";
   span.textContent = text;
   lines.append(span, " ");
+  if (sentence !== undefined) known.add(sentence, span);
+}
+
+// What an operator changes: only in translations.
+function change(event) {
+  if (side !== "write") return;
+  if (event.type === "correction") known.correct(event);
+  else known.insert(event);
 }
 
 // Words above the lines are taken away by whole lines, so that those that stay do not move.
@@ -45,6 +61,7 @@ function choose(settings) {
   else side = "";
   // Only what stands in the line's own language stays there.
   if (side !== before) lines.replaceChildren();
+  if (side !== before) known.clear();
   lines.lang = side === "source" ? from : to;
   lines.dir = direction(lines.lang);
   const notice = document.querySelector(".notice");
@@ -74,13 +91,16 @@ function show(options) {
 
 function events(list) {
   const words = [];
+  const changes = [];
   for (const event of list) {
     if (event.type === "settings") choose(event);
-    else if (event.type === side) words.push({ text: event.word });
+    else if (event.type === side) words.push({ text: event.word, sentence: event.sentence });
+    else if (["correction", "insertion"].includes(event.type)) changes.push(event);
     else if (event.type === "note" && event.kind === "speaker" && side) words.push({ text: `${event.detail}:`, name: true });
   }
-  for (const { text, name } of words.slice(-mostWords)) add(text, name);
-  if (!words.length) return;
+  for (const { text, name, sentence } of words.slice(-mostWords)) add(text, name, sentence);
+  for (const event of changes) change(event);
+  if (!words.length && !changes.length) return;
   trim();
   const lineByLine = box.scrollHeight - box.scrollTop < 2.5 * box.clientHeight;
   box.scrollTo({ top: box.scrollHeight, behavior: lineByLine ? "auto" : "instant" });

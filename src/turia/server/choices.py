@@ -1,0 +1,164 @@
+"""What a client chooses for its session, and the engine's stream for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from turia.engine.model import Model
+from turia.engine.stream import Stream
+from turia.engine.terms import check_glossary
+from turia.errors import ConfigError, ModelError
+from turia.policy.waitk import WaitK
+from turia.protocol.messages import NewSession, ProtocolError, SettingsChange
+from turia.runtime.glossary_file import GlossaryFile
+from turia.segmenter.online import Segmenter
+from turia.segmenter.relayed import RelayedSegmenter
+from turia.text.glossary import Glossary, parse_glossary
+
+
+class Translating(Protocol):
+    """What begins streams: a Translator, or a test's fake."""
+
+    model: Model
+    glossary_file: GlossaryFile | None
+    """The terms of all sessions that have none of their own."""
+
+    def stream(
+        self,
+        *,
+        k: int | None,
+        policy: str | None = None,
+        target_lag: str | None = None,
+        punctuation: bool,
+        segmenter: Segmenter | None = None,
+        glossary: Glossary | None = None,
+        segmentation: Literal["free"] | None = None,
+    ) -> Stream: ...
+
+    def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
+
+
+Translators = Mapping[str, Translating]
+
+
+@dataclass(frozen=True)
+class StreamChoice:
+    """What a client has chosen for its session."""
+
+    model: str
+    k: int
+    punctuation: bool
+    policy: str | None = None
+    """In place of wait-k with this k."""
+    pause: float | None = None
+    """Seconds of silence that close a sentence; None is what the server has."""
+    target_lag: str | None = None
+    """The mean lag to keep."""
+    also: tuple[str, ...] = ()
+    """Models of the sessions that follow this one."""
+    follows: bool = False
+    """Whether it is fed by another session, which has found the sentence ends too."""
+    glossary: Glossary | None = None
+    """Of this session, in place of the server's."""
+    free: bool = False
+    """Whether the model ends sentences itself, without a segmenter."""
+
+    def timing(self) -> dict[str, Any]:
+        """The engine's settings that say when words are written."""
+        rule = {"k": self.k} if self.policy is None else {"policy": self.policy}
+        return {**rule, "target_lag": self.target_lag}
+
+
+def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
+    """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
+    if choice.model not in translators:
+        raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
+    timing = {"k": None, **choice.timing()}
+    try:
+        if glossary := glossary_of(translators, choice):
+            timing["glossary"] = glossary
+        if choice.follows:
+            return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
+        if choice.free:
+            timing["segmentation"] = "free"
+        return translators[choice.model].stream(**timing, punctuation=choice.punctuation)
+    except ConfigError as error:
+        raise ProtocolError("settings", str(error)) from None
+    except ModelError:
+        if choice.free:
+            raise ProtocolError("model", "this model was not trained to work without a segmenter") from None
+        if choice.policy is not None and finds_sentences(translators[choice.model]):
+            raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
+        raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
+
+
+def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | None:
+    """The session's own glossary, or else what the server's file for the model says now."""
+    file = translators[choice.model].glossary_file
+    return file.current() if choice.glossary is None and file is not None else choice.glossary
+
+
+def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
+    """With the model, the sentence ends and the glossary of the change: what a new stream begins with."""
+    changed = change.punctuation is not None
+    punctuation = bool(change.punctuation) if changed else choice.punctuation
+    model = change.model or choice.model
+    # The terms of one direction are none of another.
+    own = choice.glossary if model == choice.model else None
+    if change.glossary is not None:
+        # An empty text: none of its own any more.
+        own = parse_glossary(change.glossary) if change.glossary else None
+    free = choice.free and not changed
+    return replace(choice, model=model, punctuation=punctuation, glossary=own, free=free)
+
+
+def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
+    """That a stream can begin with what was chosen, if the change needs one, and that the model can spell its terms."""
+    if change.glossary:
+        try:
+            model = translators[change.model or choice.model].model
+            check_glossary(model, parse_glossary(change.glossary))
+        except (KeyError, ConfigError):
+            # The cause may hold what was said.
+            raise ProtocolError("settings", "the model cannot spell a term of the glossary") from None
+    if change.model is not None or change.punctuation is not None:
+        begin_stream(translators, chosen_anew(choice, change))
+
+
+def change_stream(stream: Stream, choice: StreamChoice) -> None:
+    """Another choice for the same model, from the next sentence on."""
+    stream.change(**choice.timing())
+
+
+def finds_sentences(translator: Translating) -> bool:
+    """Whether the model has a segmenter of the usual window; without one it needs input with punctuation."""
+    try:
+        translator.stream(k=1, punctuation=False)
+    except ModelError:
+        return False
+    return True
+
+
+def any_stream(translator: Translating, k: int | None = None) -> Stream:
+    """A stream that takes words as the model can: without punctuation if it finds sentence ends. Its policy is the
+    model's own, unless there is a k."""
+    return translator.stream(k=k, punctuation=not finds_sentences(translator))
+
+
+def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
+    """What a client has chosen, and where it has chosen nothing what the model itself has."""
+    model = chosen.model or next(iter(translators))
+    k, policy = chosen.k, chosen.policy
+    if k is None and policy is None and model in translators:
+        own = translators[model].model.policy
+        if isinstance(own, WaitK) and own == WaitK(own.k):
+            k = own.k
+        else:
+            policy = str(own)
+    own = None if chosen.glossary is None else parse_glossary(chosen.glossary)
+    punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
+    return StreamChoice(
+        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=own, free=free
+    )

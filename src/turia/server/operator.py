@@ -1,0 +1,129 @@
+"""`POST /api/sessions/NAME/steer`: an operator corrects and steers a session, whoever speaks in it (docs/operator.md).
+
+Whoever may delete a session may steer it: with its secret, the API key that began it, or an operator's key. What is
+asked for goes to the worker behind the inputs that it has, and leads to events, which everybody sees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from turia.engine.backend import run_steps
+from turia.protocol.corrections import Correct, Insert, OperatorMessage, parse_operator
+from turia.protocol.events import EVENTS
+from turia.protocol.messages import ProtocolError, SettingsChange
+from turia.server.access import bearer
+from turia.server.captions import Captions
+from turia.server.choices import check_change
+from turia.server.deletion import may_delete
+from turia.server.edits import Steered
+from turia.server.pages import STATIC
+from turia.server.session import ActiveSession
+from turia.server.sessions import Hub
+from turia.server.stores.base import SessionUpdate
+
+ELSEWHERE = "nobody speaks in this session here; if it runs on another server, ask there"
+
+
+def add_operator(app: FastAPI) -> None:
+    page = (STATIC / "operate.html").read_text(encoding="utf-8")
+
+    @app.get("/operate/{session_id}", include_in_schema=False)
+    async def operators_page(session_id: str) -> HTMLResponse:
+        # Never embedded: another site could make somebody click there. Whoever has no key can only look.
+        return HTMLResponse(page)
+
+    @app.post(
+        "/api/sessions/{session_id}/steer",
+        status_code=202,
+        summary="Correct or steer a session: with its secret, the key that began it, or an operator's key",
+        responses={401: {}, 403: {}, 404: {}, 409: {}, 422: {}, 503: {}},
+    )
+    async def steer(request: Request, session_id: str) -> JSONResponse:
+        hub: Hub = request.app.state.hub
+        session = await _session(request, hub, session_id)
+        await steer_session(hub, session, parse_operator(await request.body()))
+        return JSONResponse({"events": session.progress.events}, 202)
+
+    @app.get(
+        "/api/sessions/{session_id}/steer",
+        summary="Whether the bearer may steer the session",
+        responses={401: {}, 403: {}, 404: {}},
+    )
+    async def may_steer(request: Request, session_id: str) -> JSONResponse:
+        session = await _session(request, request.app.state.hub, session_id)
+        return JSONResponse({"ended": session.progress.ended, "speaking": session.speaker is not None})
+
+
+async def _session(request: Request, hub: Hub, session_id: str) -> ActiveSession:
+    """The session, for somebody who may steer it."""
+    access = request.app.state.access
+    shown = bearer(request.headers.get("authorization"))
+    if access.keys and shown is None:
+        hub.metrics.refused("key")
+        raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
+    session = await hub.find(session_id)
+    if session is None:
+        raise HTTPException(404, "no such session")
+    if not may_delete(session, shown, access.keys, access.operators):
+        hub.metrics.refused("secret")
+        raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
+    return session
+
+
+async def steer_session(hub: Hub, session: ActiveSession, message: OperatorMessage) -> None:
+    """Does what was asked for, or refuses it."""
+    changes_text = isinstance(message, Correct | Insert)
+    if session.progress.ended and not changes_text:
+        raise HTTPException(409, "the session has ended; its text can still be corrected")
+    if session.task is None:
+        if hub.cluster is not None and not session.progress.ended:
+            raise HTTPException(409, ELSEWHERE)
+        await _steer_stored(hub, session, message)
+        return
+    check_steering(session.task.captions, message)
+    hub.submit(session.task, [Steered(message)])
+
+
+def check_steering(captions: Captions, message: OperatorMessage) -> None:
+    """Refuses what the worker could only fail with."""
+    if isinstance(message, SettingsChange):
+        check_change(captions.translators, captions.choice, message)
+    elif isinstance(message, Correct | Insert):
+        captions.check_text(message)
+
+
+async def _steer_stored(hub: Hub, session: ActiveSession, message: OperatorMessage) -> None:
+    """In a session that no worker has: it goes on in the store, and nobody else may have gone on with it meanwhile."""
+
+    def work() -> SessionUpdate | None:
+        stored = hub.store.load(session.id)
+        if stored is None:
+            return None
+        captions = Captions.restore(hub.translators, stored.state, stored.progress)
+        check_steering(captions, message)
+        now = time.time()
+        steps = captions.apply([Steered(message)], lambda: 1000 * (now - stored.began))
+        events = tuple(EVENTS.to_json(event) for event in run_steps(steps, captions.model.backend))
+        update = SessionUpdate(
+            session.id, stored.token, stored.progress, captions.progress, events, captions.state(), touched=now
+        )
+        return update if hub.store.advance([update])[0] else None
+
+    async with session.loading:
+        if session.task is not None:
+            raise HTTPException(409, "the speaker has just come back; try again")
+        if not isinstance(message, Correct | Insert):
+            # The models belong to the worker's thread.
+            raise HTTPException(409, "nobody speaks in this session now; its text can be corrected")
+        try:
+            update = await asyncio.to_thread(work)
+        except ProtocolError as error:
+            raise HTTPException(422, str(error)) from None
+        if update is None:
+            raise HTTPException(409, "the session has just gone on elsewhere; try again")
+        session.catch_up(update.after, update.events)

@@ -1,0 +1,64 @@
+"""The operator's page in a real browser, over a session that a program feeds; and what the audience sees of it."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("playwright.sync_api", reason="needs playwright")
+from playwright.sync_api import Browser, expect
+
+from tests.server.servers import FakeServer
+from tests.server.test_app import begin, receive, send
+from tests.server.test_browser import browser, new_context  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.slow
+
+
+def test_an_operator_corrects_and_steers_and_the_audience_sees_it(browser: Browser, server: FakeServer) -> None:  # noqa: F811
+    with begin(server) as (begun, socket):
+        send(socket, type="words", seq=1, words=["ka", "le.", "mi", "no.", "pu"])
+        receive(socket, "ack")
+        context = new_context(browser)
+        operator, watch, overlay = (context.new_page() for _ in range(3))
+        operator.goto(f"{server.url}/operate/{begun['session']}#{begun['secret']}")
+        watch.goto(f"{server.url}/watch/{begun['session']}")
+        overlay.goto(f"{server.url}/overlay/{begun['session']}")
+        lines, shown = operator.locator("#lines li"), watch.locator("#target p")
+        expect(lines.locator(".said")).to_have_text(["ka le", "mi no"])
+        assert "#" not in operator.url, "the secret is not to be seen"
+        lines.nth(0).hover()
+        lines.nth(0).get_by_role("button", name="Edit").click()
+        operator.get_by_label("Text of the line").fill("Kalle speaks.")
+        operator.keyboard.press("Enter")
+        expect(lines.nth(0).locator(".said")).to_have_text("Kalle speaks.")
+        expect(lines.nth(0).locator(".before")).to_have_text("ka le")
+        expect(shown.nth(0)).to_have_text("Kalle speaks.", use_inner_text=True)
+        expect(overlay.locator("#lines")).to_contain_text("Kalle speaks. mi no", use_inner_text=True)
+        lines.nth(1).hover()
+        lines.nth(1).get_by_role("button", name="Hide").click()
+        expect(lines.nth(1).locator(".said")).to_have_text("Hidden")
+        expect(shown.nth(1)).to_have_text("", use_inner_text=True)
+        operator.get_by_label("A line to put in").fill("[Applause]")
+        operator.get_by_role("button", name="Put in").click()
+        expect(watch.locator("#target p.inserted")).to_have_text("[Applause]")
+        operator.get_by_role("button", name="End sentence").click()
+        expect(lines.locator(".said")).to_have_text(["Kalle speaks.", "Hidden", "[Applause]", "pu"])
+        # Whoever comes later sees the same.
+        watch.reload()
+        expect(watch.locator("#target p:visible")).to_have_text(
+            ["Kalle speaks.", "[Applause]", "pu"], use_inner_text=True
+        )
+        operator.get_by_text("Glossary").click()
+        operator.get_by_label("Terms and translations").fill("no, pu, never")
+        operator.get_by_role("button", name="Use these terms").click()
+        expect(operator.locator("#trouble")).to_have_text(
+            "glossary, line 1: case is 'never', expected any, exact or nothing"
+        )
+        operator.get_by_label("Terms and translations").fill("no, pu")
+        operator.get_by_role("button", name="Use these terms").click()
+        expect(operator.locator("#terms")).to_have_text("1 terms are in use")
+        operator.get_by_role("button", name="Finish").click()
+        operator.get_by_role("button", name="Really finish?").click()
+        expect(operator.locator("#status")).to_have_text("Finished")
+        expect(watch.locator("#status")).to_have_text("Finished")
+        context.close()
