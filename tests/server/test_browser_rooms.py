@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright")
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, receive, send
 from tests.server.test_browser import (  # noqa: F401 (fixtures)
+    axe_api,
     browser,
     complaints,
     new_context,
@@ -63,7 +63,7 @@ def test_the_audience_stays_from_before_the_first_word_to_the_next_session(
         save = viewer.locator("#save a").first.get_attribute("href")
         assert save == f"/api/sessions/{begun['session']}/transcript.txt?side=target"
         assert fits(viewer)
-        assert Axe().run(viewer).response["violations"] == []
+        assert axe_api.Axe().run(viewer).response["violations"] == []
         # The speaker's machine dies, without an end, and begins again.
     with begin(hall, room="event", take_room=True, also=["de-fr"]) as (begun, socket):
         send(socket, type="words", seq=1, words=["mi."])

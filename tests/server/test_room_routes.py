@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_rooms_are_made_renamed_and_deleted(hall: FakeServer) -> None:
     assert ask(hall, "DELETE", "/api/rooms/room-2")[0] == 404
     assert ask(hall, "GET", "/api/rooms/room-2")[0] == 404
     for name in ("Room", "a--b", "-a", "x" * 61, "ä"):
-        status, answer = ask(hall, "PUT", "/api/rooms/" + urllib.request.quote(name))
+        status, answer = ask(hall, "PUT", "/api/rooms/" + quote(name))
         assert (status, "such as main-hall" in answer["detail"]) == (422, True), name
     assert ask(hall, "PUT", "/api/rooms/a", {"title": "a\nb"})[0] == 422
     assert ask(hall, "PUT", "/api/rooms/lab/session", {"session": "no-such"})[0] == 404
