@@ -105,7 +105,7 @@ def fill_the_runtime(model: Model) -> None:
     model.backend.decode([DecodeRequest(None, encoded, ids, limits)])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Bent:
     """A model without a segmenter that never writes a separator, or always asks for more to be read."""
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.engine.fakes import Echo, Fake, Recording, fake_model, subwords
-from tests.engine.test_policies import SPEECH, reads, run
+from tests.engine.fakes import Echo, Fake, Recording, fake_model, run, subwords
+from tests.engine.test_policies import SPEECH, reads
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import ModelError

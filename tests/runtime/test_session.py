@@ -32,7 +32,8 @@ from turia.export.folder import write_folder
 from turia.export.tensors import LARGEST
 from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.folder import load_folder
-from turia.runtime.session import CPU, Floats, Runtime, SourceState, TargetState, _session
+from turia.runtime.rows import Floats
+from turia.runtime.session import CPU, Runtime, SourceState, TargetState, _session
 from turia.runtime.shape import Precision
 from turia.text.layout import Ints, target_rows
 

@@ -184,11 +184,9 @@ class Asked(FakeTranslator):
         super().__init__("de-en", Echo())
         self.asked: list[bool] = []
 
-    def stream(
-        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
-    ) -> Stream:
+    def stream(self, *, punctuation: bool, **settings: Any) -> Stream:
         self.asked.append(punctuation)
-        return super().stream(k=k, policy=policy, target_lag=target_lag, punctuation=punctuation)
+        return super().stream(punctuation=punctuation, **settings)
 
 
 def test_sentence_ends_come_from_elsewhere_at_once() -> None:

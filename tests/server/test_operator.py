@@ -23,7 +23,7 @@ def test_who_may_steer_a_session(tmp_path: Path) -> None:
     with FakeServer(tmp_path, key_file=str(keys), operator_key_file=str(operators)) as server:
         _, begun = server.post("/api/sessions", Authorization=f"Bearer {KEY}")
         session = begun["session"]
-        change = {"type": "settings", "k": 3}
+        change: dict[str, Any] = {"type": "settings", "k": 3}
         assert steer(server, session, **change)[0] == 401
         for stranger in ("wrong", OTHER):
             assert steer(server, session, stranger, **change)[0] == 403

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -109,12 +109,10 @@ class Server:
 class Unsegmented(FakeTranslator):
     """A model that came without a segmenter."""
 
-    def stream(
-        self, *, k: int | None, policy: str | None = None, target_lag: str | None = None, punctuation: bool
-    ) -> Stream:
+    def stream(self, *, punctuation: bool, **settings: Any) -> Stream:
         if not punctuation:
             raise ModelError("no segmenter")
-        return super().stream(k=k, punctuation=punctuation)
+        return super().stream(punctuation=punctuation, **settings)
 
 
 @pytest.fixture(autouse=True)

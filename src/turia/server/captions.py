@@ -259,10 +259,10 @@ class Captions:
                 return (yield from self._change(item, clock))
             case Relayed():
                 return (yield from self._relayed(item, clock))
-            case Steered(Correct() | Insert() as message):
-                return [self.edits.event(message, self._now(clock))]
-            case Steered(message):
-                return (yield from self._apply_one(message, clock))
+            case Steered():
+                if isinstance(item.message, Correct | Insert):
+                    return [self.edits.event(item.message, self._now(clock))]
+                return (yield from self._apply_one(item.message, clock))
 
     def _relayed(self, item: Relayed, clock: Clock) -> Steps[list[Event]]:
         """What the session has done that this one follows."""
