@@ -165,6 +165,26 @@ def test_followers_go_on_from_the_store(tmp_path: Path) -> None:
     asyncio.run(third(session_id))
 
 
+def test_a_follower_catches_up_with_what_the_worker_did_not_report(tmp_path: Path) -> None:
+    async def run() -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
+        leader, feed = await join(hub, session_id), hub.fanout.feed
+        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        hub.take(leader, words("ka le."))
+        while leader.progress.inputs < 2:
+            await asyncio.sleep(0.01)
+        hub.fanout.feed = feed  # type: ignore[method-assign]
+        hub.take(leader, [*words("mi no.", 3), EndOfStream(5)])
+        await settled(leader, await found(hub, f"{session_id}.fr"), await found(hub, f"{session_id}.es"))
+        for code in ("fr", "es"):
+            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no"]
+        await hub.stop()
+
+    asyncio.run(run())
+
+
 def test_a_follower_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turia.server.fanout.AGAIN_SECONDS", 0.01)
 

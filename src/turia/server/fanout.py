@@ -82,6 +82,8 @@ class Fanout:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._fed: dict[str, _Following] = {}
+        self._loading = asyncio.Lock()
+        """Held while a follower catches up: two at once would relay the same words twice."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, owner: str, chosen: NewSession) -> tuple[str, str]:
@@ -108,10 +110,10 @@ class Fanout:
             if session is None or session.progress.ended:
                 continue
             session.leader = leader
-            if self._is_fed(session) and self._hub.cluster is None:
-                continue
             try:
-                await self._load_one(leader, session)
+                async with self._loading:
+                    if not self._is_fed(session) or self._hub.cluster is not None:
+                        await self._load_one(leader, session)
             except ProtocolError as error:
                 log.warning("a language cannot go on", extra={"session": alias(session_id), "error": error.code})
 
@@ -120,10 +122,15 @@ class Fanout:
         await hub.claim(session, await hub.next_turn(session.id))
         if session.task is None:
             return
-        relay = Relay(session.task.captions.model.languages[0], session.progress.inputs)
+        # What the worker has in its hands is not relayed twice.
+        relay = Relay(session.task.captions.model.languages[0], session.received)
         for settings in await asyncio.to_thread(self._settings_until, leader.id, relay.at):
             relay.know(settings)
-        following = _Following(relay, session.task)
+        await self._catch_up(leader, session, _Following(relay, session.task))
+
+    async def _catch_up(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
+        """Relays what the store has of the leader; from then on, what the worker reports."""
+        hub, relay = self._hub, following.relay
         while relay.at < leader.progress.events and session.task is following.task:
             first, events = await asyncio.to_thread(hub.store.events, leader.id, relay.at, EVENTS_AT_ONCE)
             if not events:
@@ -153,10 +160,24 @@ class Fanout:
             if session is None or following is None or not self._is_fed(session):
                 # It is being loaded, and finds them in the store.
                 continue
-            assert following.relay.at == done.progress.events - len(events)
+            if following.relay.at != done.progress.events - len(events):
+                # Something was stored without the worker, such as a correction while nobody spoke.
+                del self._fed[session_id]
+                self._keep(asyncio.create_task(self._catch_up_later(leader, session, following)))
+                continue
             self._submit(session, following, events)
             if done.tentative is not None and following.relay.listens:
                 self._hub.submit(following.task, [Tail(" ".join(done.tentative.source))])
+
+    async def _catch_up_later(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
+        while session.task is following.task and not self._hub.draining:
+            try:
+                async with self._loading:
+                    if not self._is_fed(session):
+                        await self._catch_up(leader, session, following)
+                return
+            except StoreError:
+                await asyncio.sleep(AGAIN_SECONDS)
 
     def _submit(self, session: ActiveSession, following: _Following, events: Sequence[JsonObject]) -> None:
         inputs = following.relay.inputs(events)
