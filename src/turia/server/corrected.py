@@ -43,10 +43,10 @@ def corrected(items: Iterable[Shown | Correction | Insertion]) -> Iterator[Shown
     if not corrections and not insertions:
         yield from shown
         return
-    yield from _Lines(corrections, insertions).of(shown)
+    yield from _CorrectedLines(corrections, insertions).of(shown)
 
 
-class _Lines:
+class _CorrectedLines:
     def __init__(self, corrections: dict[int, Correction], insertions: dict[int, Insertion]) -> None:
         self._corrections = corrections
         self._waiting = [insertions[number] for number in sorted(insertions) if insertions[number].text]
