@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from turia import __version__
-from turia.commands import installed, library, live, policy, scores, segmenter, training
+from turia.commands import installed, library, live, policy, scores, segmenter, serving, training
 from turia.commands.extras import missing_extra
 from turia.errors import Stopped, TuriaError
 
@@ -28,10 +28,10 @@ INTERRUPTED = 130
 COMMANDS: tuple[Callable[..., None], ...] = (
     live.translate,
     live.listen,
-    live.serve,
+    serving.serve,
     live.send,
-    live.relay,
-    live.replay,
+    serving.relay,
+    serving.replay,
     scores.evaluate,
     scores.convert,
     scores.resegment,

@@ -1,4 +1,4 @@
-"""Which options a user gave, for commands that refuse some beside others; and the options of a server for sound."""
+"""Options that several commands have, options of a server for sound, and what the user gave of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,22 @@ from typing import Annotated
 
 import typer
 
+from turia.config import MOST_HYPOTHESES
+from turia.errors import InputError
+
+History = Annotated[int | None, typer.Option(min=0, help="Words of history; by default the model's.")]
+Policy = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:KEY=VALUE,...]", help="When words are written: wait-k:k=4, hold-n:n=3, whole, ..."),
+]
+Pause = Annotated[
+    float,
+    typer.Option(min=0, max=3600, metavar="SECONDS", help="Silence that closes a sentence; 0 for never."),
+]
+Beam = Annotated[
+    int | None,
+    typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
+]
 ServerRecognisers = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,3 +45,9 @@ def typed(context: typer.Context, *parameters: str) -> list[str]:
     """Those of the parameters that the user gave, even if with the default value."""
     sources = {name: context.get_parameter_source(name) for name in parameters}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+def check_address(option: str, server: str) -> None:
+    """Refuses what is no address of a server."""
+    if not server.startswith(("http://", "https://")):
+        raise InputError(f"{option} {server}: expected http://HOST:PORT or https://HOST")

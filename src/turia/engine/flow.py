@@ -21,7 +21,7 @@ from turia.text.layout import Ints, Window, target_rows
 from turia.text.symbols import MORE_ID, SEP_ID, STOPPING_IDS
 
 
-class _FreeRow(NamedTuple):
+class _LastRow(NamedTuple):
     """The newest row that was asked for the next piece."""
 
     before: DecoderState | None
@@ -38,7 +38,7 @@ class FlowWriter(Writer):
 
     def __post_init__(self) -> None:
         assert self.history.flowing
-        self._row: _FreeRow | None = None
+        self._row: _LastRow | None = None
         super().__post_init__()
 
     def stopping_symbol(self) -> Steps[int]:
@@ -98,7 +98,7 @@ class FlowWriter(Writer):
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         before = self._decoded
         state, logits, limit = yield from super()._scores(word_begun)
-        self._row = _FreeRow(before, logits)
+        self._row = _LastRow(before, logits)
         return state, logits, limit
 
     def _beam(self) -> Steps[list[int]]:
@@ -111,7 +111,7 @@ class FlowWriter(Writer):
                 peeked = self._peeked = _Peek(request, state, logits)
             if int(np.where(self.forbidden([]), -np.inf, peeked.logits).argmax()) in STOPPING_IDS:
                 # Whether to go on is the model's decision, not that of a search, which prefers early ends.
-                self._row = _FreeRow(self._decoded, peeked.logits)
+                self._row = _LastRow(self._decoded, peeked.logits)
                 self._decoded, self._peeked = peeked.state, None
                 return []
         pieces = yield from super()._beam()
