@@ -157,8 +157,8 @@ def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
             k = own.k
         else:
             policy = str(own)
-    own = None if chosen.glossary is None else parse_glossary(chosen.glossary)
+    table = None if chosen.glossary is None else parse_glossary(chosen.glossary)
     punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
     return StreamChoice(
-        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=own, free=free
+        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=table, free=free
     )
