@@ -25,7 +25,8 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_changed_file_is_read_again_and_a_bad_one_is_told_of_once(tmp_path: Path) -> None:
-    now, warnings = [0.0], []
+    now = [0.0]
+    warnings: list[str] = []
     path = tmp_path / "terms.tsv"
     path.write_text("ka\tmiso\n")
     file = GlossaryFile(path, fake_model(Echo()), warnings.append, lambda: now[0])

@@ -199,8 +199,10 @@ def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """The lines that are not empty and no comments, with their numbers."""
     table = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     delimiter = _delimiter(table[0]) if table else "\t"
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting, strict=True)
+    if delimiter == "\t":
+        reader = csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             cells = [" ".join(cell.split()) for cell in row]
