@@ -147,6 +147,8 @@ class Runtime:
 
     def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         """The state of each request with its new rows, and the logits [V] of the last row."""
+        if len(requests) == 1 and not _is_hypothesis(requests[0]):
+            return self._decode_alone(requests)
         beams: list[Sequence[DecodeRequest]] = []
         alone: list[DecodeRequest] = []
         order: list[tuple[bool, int]] = []
