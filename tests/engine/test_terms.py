@@ -45,7 +45,7 @@ class Aligned(Echo):
             for looks in super().look(requests)
         ]
 
-    def _attention(self, state: TargetSeen, shape: tuple[int, ...]) -> np.ndarray:  # type: ignore[type-arg]
+    def _attention(self, state: TargetSeen, shape: tuple[int, ...]) -> np.ndarray:
         attention = np.zeros(shape, dtype=np.float32)
         for row in range(shape[2]):
             rows = state.rows[: state.length - shape[2] + row + 1]
