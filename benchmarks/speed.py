@@ -1,6 +1,6 @@
 """The figures of docs/bench.md: a model beside CTranslate2, and many streams at once, beside an earlier state of Turia.
 
-    python -m benchmarks.speed de-en --out benchmarks/results/speed.json [--against OTHER-CHECKOUT/src] [--rounds 2]
+    python -m benchmarks.speed de-en --out speed.json [--against OTHER-CHECKOUT/src] [--rounds 2]
 
 Everything is processor time of one thread, measured in turn, and the best round counts: quote ratios. `--against` runs
 the many streams also with the Turia of another checkout, whose model folder must be one that both can read.

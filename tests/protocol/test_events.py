@@ -27,5 +27,5 @@ def test_events_of_release_0_1_are_read_and_written_to_the_letter() -> None:
 def test_an_event_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^index is -1, expected a whole number from 0$"):
         EVENTS.from_json({"type": "source", "word": "ka", "index": -1, "ms": 1.0})
-    with pytest.raises(ConfigError, match=r"^type is 'song', expected one of 'settings', 'source', 'write'"):
+    with pytest.raises(ConfigError, match=r"^type is 'song', expected one of 'settings', 'source', 'correction'"):
         EVENTS.from_json({"type": "song"})

@@ -118,7 +118,7 @@ A_POLICY = f"policy is a string, expected a policy: {', '.join(POLICIES)}, each 
         ('{"type":"settings","seq":1,"k":"secret"}', "k is a string, expected a whole number from 1 to 100"),
         (
             '{"type":"settings","seq":1}',
-            "settings without k, model, policy, target_lag and punctuation, expected one or more",
+            "settings without k, model, policy, target_lag, punctuation and glossary, expected one or more",
         ),
         ('{"type":"settings","seq":1,"policy":"secret:n=1"}', A_POLICY),
         ('{"type":"settings","seq":1,"policy":"hold-n:n=-1"}', A_POLICY),
@@ -130,7 +130,8 @@ A_POLICY = f"policy is a string, expected a policy: {', '.join(POLICIES)}, each 
         ('{"type":"pause"}', "missing key 'seq'"),
         (
             '{"type":"secret"}',
-            "type is a string, expected one of 'hello', 'words', 'partial', 'pause', 'settings', 'end', 'ping'",
+            "type is a string, expected one of 'hello', 'words', 'partial', 'listen', 'hush', 'pause', 'settings', "
+            "'end', 'ping'",
         ),
         (
             '{"type":"words","seq":1,"words":["ja","secret secret"]}',
@@ -178,8 +179,8 @@ def test_what_a_client_of_ours_says_is_understood(message: ClientMessage) -> Non
     assert parse_client(CLIENT.to_line(message)) == message
 
 
-# Later releases take a recogniser's tail too.
-OLD_LIMITS = {key: value for key, value in Limits().for_client().items() if key != "tail"}
+# Later releases take a recogniser's tail and sound too.
+OLD_LIMITS = {key: value for key, value in Limits().for_client().items() if key not in ("tail", "sound")}
 # As in tests/recorded/release-0.1/messages.jsonl, line by line.
 SAID: list[ServerMessage] = [
     Welcome(1, "name", "speaker", 3, 8, 12.5, OLD_LIMITS),

@@ -22,7 +22,7 @@ from rich import box
 from rich.table import Table
 
 from turia.engine.model import Model
-from turia.engine.settings import Settings
+from turia.engine.settings import LONGEST_WORD, Settings
 from turia.engine.stream import Stream
 from turia.engine.window import PartialSentence
 from turia.experiments.bench_script import clock
@@ -101,6 +101,9 @@ class CTranslate2Streamer:
             for length in range(1, len(pieces) + 1):
                 if self._word_is_over(pieces[:length]):
                     return pieces[: length - 1] if self._model.target_subwords.space_first else pieces[:length]
+            if len(pieces) >= LONGEST_WORD or ahead >= self._model.max_positions:
+                # A model that has learned little may never end a word; the engine ends it by force.
+                return pieces[:LONGEST_WORD]
             ahead *= 2
 
     def _rest(self, source: PartialSentence, written: list[int]) -> list[int]:
