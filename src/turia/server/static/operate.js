@@ -173,6 +173,12 @@ function edit(line, text, save) {
 
 // --- events ----------------------------------------------------------------------------------------------------------
 
+// wait-k by what it does, other policies by their names.
+function plainly(policy) {
+  const words = /^wait-k:k=(\d+)$/.exec(policy);
+  return words ? `${words[1]} words` : policy;
+}
+
 function settings(event) {
   [, language] = languagesOf(event);
   find("model").value = event.model;
@@ -180,8 +186,8 @@ function settings(event) {
   const policy = event.policy ?? `wait-k:k=${event.k}`;
   const known = steps.some((step) => step.policy.split(",")[0] === policy.split(",")[0]);
   find("policy").replaceChildren(
-    ...(known ? [] : [new Option(event.target_lag ? `kept at ${event.target_lag}` : policy, policy)]),
-    ...steps.map((step) => new Option(step.al === null ? step.policy : `about ${step.al.toFixed(0)} words`, step.policy)),
+    ...(known ? [] : [new Option(event.target_lag ? `kept at ${event.target_lag}` : plainly(policy), policy)]),
+    ...steps.map((step) => new Option(step.al === null ? plainly(step.policy) : `about ${step.al.toFixed(0)} words`, step.policy)),
   );
   find("policy").value = known ? steps.find((step) => step.policy.split(",")[0] === policy.split(",")[0]).policy : policy;
   find("terms").textContent = event.terms ? `${event.terms} terms are in use` : "No terms are in use";
