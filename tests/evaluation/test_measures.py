@@ -42,6 +42,8 @@ def test_a_convention_is_measured_when_it_is_asked_for(measure: Measure, convent
 def test_names_are_unique_within_a_group() -> None:
     figures = [figure for measure in MEASURES for figure in measure(cut(Convention.ALL))]
     assert len({(figure.name, figure.group) for figure in figures}) == len(figures)
+    # These are keys of `--json` beside the figures.
+    assert not {figure.name for figure in figures} & {"sentences", "streams", "empty", "signature"}
 
 
 def test_simulevals_logs_do_not_say_their_unit() -> None:

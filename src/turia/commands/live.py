@@ -69,7 +69,8 @@ def translate(
         bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
     ] = False,
     max_lag: Annotated[
-        int | None, typer.Option(min=1, help="Write a word, whatever the policy says, when so many words behind.")
+        int | None,
+        typer.Option(min=1, help="When so many words behind, write, whatever a policy says that looks or has learned."),
     ] = None,
     pause: Pause = PAUSE,
     partials: Partials = True,

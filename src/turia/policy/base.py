@@ -9,8 +9,8 @@ A policy is a frozen value with a name and parameters. It makes one decision, in
   next target word be written now?
 
 The engine keeps what always holds, so no policy has to: nothing is taken back, no sentence ends before its source
-does, a closed sentence is written to its end (catch-up), and a policy that does not write falls at most `max_lag` words
-behind.
+does, a closed sentence is written to its end (catch-up), and a policy that looks or has learned falls at most
+`max_lag` words behind.
 
 To add a policy, write one file with one class and add one line to `table.py`. docs/policies.md walks through it.
 """
@@ -105,7 +105,8 @@ class CountingPolicy(Policy):
 
     @abstractmethod
     def may_write(self, at: Situation) -> bool:
-        """Whether the next target word may be written while the sentence is still being spoken."""
+        """Whether the next target word may be written while the sentence is still being spoken. Asked again after each
+        word that was written, until it says no."""
 
 
 class LookingPolicy(Policy):

@@ -24,24 +24,31 @@ def add_deletion(app: FastAPI) -> None:
         responses={401: {}, 403: {}, 404: {}, 503: {}},
     )
     async def delete(request: Request, session_id: str) -> None:
+        await managed_session(request, session_id)
         hub: Hub = request.app.state.hub
-        access = request.app.state.access
-        shown = bearer(request.headers.get("authorization"))
-        if access.keys and shown is None:
-            hub.metrics.refused("key")
-            raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
-        session = await hub.find(session_id)
-        if session is None:
-            raise HTTPException(404, "no such session")
-        if not may_delete(session, shown, access.keys, access.operators):
-            hub.metrics.refused("secret")
-            raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
         await hub.delete(session_id)
         request.app.state.downloads.forget(session_id)
 
 
-def may_delete(session: ActiveSession, shown: str | None, keys: Keys, operators: Keys) -> bool:
-    """Whether the holder of what was shown may delete the session."""
+async def managed_session(request: Request, session_id: str) -> ActiveSession:
+    """The session, for somebody who may delete and steer it."""
+    hub: Hub = request.app.state.hub
+    access = request.app.state.access
+    shown = bearer(request.headers.get("authorization"))
+    if access.keys and shown is None:
+        hub.metrics.refused("key")
+        raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
+    session = await hub.find(session_id)
+    if session is None:
+        raise HTTPException(404, "no such session")
+    if not _may_manage(session, shown, access.keys, access.operators):
+        hub.metrics.refused("secret")
+        raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
+    return session
+
+
+def _may_manage(session: ActiveSession, shown: str | None, keys: Keys, operators: Keys) -> bool:
+    """Whether the holder of what was shown may delete and steer the session."""
     if operators and operators.owner(shown) is not None:
         return True
     return matches(shown, session.secret_hash) or (not keys or keys.owner(shown) == session.owner)

@@ -16,10 +16,9 @@ from turia.engine.backend import run_steps
 from turia.protocol.corrections import Correct, Insert, OperatorMessage, parse_operator
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import ProtocolError, SettingsChange
-from turia.server.access import bearer
 from turia.server.captions import Captions
 from turia.server.choices import check_change
-from turia.server.deletion import may_delete
+from turia.server.deletion import managed_session
 from turia.server.edits import Steered
 from turia.server.pages import STATIC
 from turia.server.session import ActiveSession
@@ -45,7 +44,7 @@ def add_operator(app: FastAPI) -> None:
     )
     async def steer(request: Request, session_id: str) -> JSONResponse:
         hub: Hub = request.app.state.hub
-        session = await _session(request, hub, session_id)
+        session = await managed_session(request, session_id)
         await steer_session(hub, session, parse_operator(await request.body()))
         return JSONResponse({"events": session.progress.events}, 202)
 
@@ -55,24 +54,8 @@ def add_operator(app: FastAPI) -> None:
         responses={401: {}, 403: {}, 404: {}},
     )
     async def may_steer(request: Request, session_id: str) -> JSONResponse:
-        session = await _session(request, request.app.state.hub, session_id)
+        session = await managed_session(request, session_id)
         return JSONResponse({"ended": session.progress.ended, "speaking": session.speaker is not None})
-
-
-async def _session(request: Request, hub: Hub, session_id: str) -> ActiveSession:
-    """The session, for somebody who may steer it."""
-    access = request.app.state.access
-    shown = bearer(request.headers.get("authorization"))
-    if access.keys and shown is None:
-        hub.metrics.refused("key")
-        raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
-    session = await hub.find(session_id)
-    if session is None:
-        raise HTTPException(404, "no such session")
-    if not may_delete(session, shown, access.keys, access.operators):
-        hub.metrics.refused("secret")
-        raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
-    return session
 
 
 async def steer_session(hub: Hub, session: ActiveSession, message: OperatorMessage) -> None:
