@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,14 +35,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "speech": {"stream"},
     # Transcripts are subtitle files. Speakers may send sound.
     "server": {*PURE, "segmenter", "runtime", "engine", "formats", "protocol", "speech", "system"},
-    "corpus": {*PURE, "formats", "segmenter", "system"},
+    "corpus": {*PURE, "formats", "system"},
     "model": {*PURE, "runtime", "engine", "system"},
-    "export": {*PURE, "runtime", "segmenter", "engine", "model", "corpus", "training", "system"},
+    "export": {*PURE, "runtime", "engine", "system"},
     # Models of other people: what is converted is tested with the engine.
     "hub": {*PURE, "runtime", "segmenter", "engine", "export", "system"},
     # Validation translates with the engine itself (docs/decisions/014). Training starts from model folders.
-    "training": {*PURE, "corpus", "model", "segmenter", "runtime", "engine", "evaluation", "export", "system"},
-    "experiments": {*PURE, "formats", "segmenter", "runtime", "engine", "evaluation", "export", "model", "system"},
+    "training": {*PURE, "corpus", "model", "segmenter", "runtime", "engine", "export", "system"},
+    "experiments": {*PURE, "formats", "segmenter", "runtime", "engine", "evaluation", "system"},
     "config": {"schema"},
     "schema": set(),
     "errors": set(),
@@ -48,28 +50,23 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The public API, the command line and the addresses of release 0.1 stand above all rooms; no room imports them.
 TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client", "turia.interop.")
 
-# The rooms that need torch, and those that need any package of the `train` extra.
-TORCH = ("turia.model.", "turia.training.", "turia.export.")
-TRAIN_EXTRA = (*TORCH, "turia.corpus.", "turia.hub.download", "turia.hub.install")
-# Runs only where another program is installed, which imports it itself.
-GUESTS = ("turia.export.as_ctranslate2", "turia.formats.simuleval_agent", "turia.interop.simuleval_agent")
-# The only modules that may import the packages of the other extras.
-OTHER_EXTRAS = (
-    "turia.corpus.on_ray",
-    "turia.hub.download",
-    "turia.server.on_ray",
-    "turia.server.stores.redis_cluster",
-    "turia.server.stores.redis",
-    "turia.evaluation.plots",
-    "turia.training.curves",
-    "turia.training.policy.alignment",
-    "turia.commands.listen",
-    "turia.speech.microphone",
-    "turia.speech.sound",
-    "turia.speech.voice",
-    "turia.speech.vosk",
-    "turia.speech.whisper",
-)
+# The rooms that may import torch, and the extras whose packages a room may import. All other rooms are a plain install.
+TORCH = {"model", "training"}
+EXTRAS_OF: dict[str, set[str]] = {
+    "model": {"train"},
+    "training": {"train", "plot", "align"},
+    "corpus": {"train", "ray"},
+    # Weights to graphs. The train extra has these packages too.
+    "export": {"hub"},
+    "hub": {"hub"},
+    "evaluation": {"plot"},
+    "server": {"redis", "ray"},
+    "speech": {"audio", "speech", "vosk", "whisper"},
+}
+# The rooms that need their extra as a whole: a plain install has no use for any file of them.
+WHOLE = {"model", "training", "corpus", "export"}
+# Programs and libraries of other people that are no part of an extra; what imports them at its top runs only there.
+FOREIGN = {"ctranslate2", "simuleval"}
 
 
 def module_name(path: Path) -> str:
@@ -88,10 +85,17 @@ def listed(module: str, names: tuple[str, ...]) -> bool:
     return any(f"{module}.".startswith(name) if name.endswith(".") else module == name for name in names)
 
 
-def imported_modules(module: str) -> set[str]:
-    """Every module that the file imports; `from a import b` is a.b where that is a module of ours."""
+def packages(extras: Iterable[str]) -> set[str]:
+    return {package for extra in extras for package in EXTRAS[extra]}
+
+
+@cache
+def imported_modules(module: str, at_top: bool = False) -> frozenset[str]:
+    """Every module that the file imports, or imports as soon as it is imported itself; `from a import b` is a.b where
+    that is a module of ours."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    for node in tree.body if at_top else ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -102,7 +106,7 @@ def imported_modules(module: str) -> set[str]:
                 # The root package holds the version; whoever takes more from it imports upwards.
                 upwards = node.module == "turia" and alias.name != "__version__"
                 found.add(inner if upwards or inner in MODULES else node.module)
-    return found
+    return frozenset(found)
 
 
 def test_the_extras_have_what_is_looked_for_here() -> None:
@@ -123,24 +127,24 @@ def test_imports_go_one_way(module: str) -> None:
             assert other in allowed, f"{module} imports {imported}, which stands above or beside it"
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, TRAIN_EXTRA)])
-def test_a_plain_install_has_what_this_module_imports(module: str) -> None:
-    for imported in imported_modules(module):
-        assert imported.split(".")[0] not in EXTRAS["train"], f"{module} imports {imported}"
-        # A command or an experiment may need the extra; it imports it when it is asked for.
-        if not module.startswith(("turia.commands.", "turia.experiments.")):
-            assert not listed(imported, TRAIN_EXTRA), f"{module} imports {imported}, which needs the train extra"
+@pytest.mark.parametrize("module", sorted(MODULES.keys() - {"turia"}))
+def test_a_room_imports_packages_of_its_own_extras_alone(module: str) -> None:
+    room = room_of(module)
+    imported = imported_modules(module)
+    others = packages(EXTRAS) - packages(EXTRAS_OF.get(room, ()))
+    assert not {name.split(".")[0] for name in imported} & others
+    if room not in TORCH:
+        assert "torch" not in {name.split(".")[0] for name in imported}
+    # A command may need any room; it imports it when it is asked for. Rooms of an extra have it.
+    if room not in EXTRAS_OF and not listed(module, TOP):
+        assert not [name for name in imported if name.startswith("turia.") and room_of(name) in WHOLE]
 
 
-@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, TORCH)])
-def test_torch_stays_where_it_belongs(module: str) -> None:
-    assert not [name for name in imported_modules(module) if name.split(".")[0] == "torch"]
-
-
-@pytest.mark.parametrize("module", [module for module in MODULES if not listed(module, OTHER_EXTRAS)])
-def test_many_machines_plots_and_sound_are_extras(module: str) -> None:
-    others = {package for packages in EXTRAS.values() for package in packages} - set(EXTRAS["train"])
-    assert not {name.split(".")[0] for name in imported_modules(module)} & others
+def test_commands_import_what_an_extra_has_when_they_are_asked_for() -> None:
+    for module in MODULES:
+        if module.startswith("turia.commands."):
+            at_top = {name for name in imported_modules(module, at_top=True) if name.startswith("turia.")}
+            assert not {room_of(name) for name in at_top} & {*WHOLE, "hub"}, module
 
 
 BLOCKED_IMPORT = """
@@ -158,21 +162,39 @@ for module in modules:
 """
 
 
-def test_inference_server_and_evaluation_import_without_torch() -> None:
-    left_out = (*TRAIN_EXTRA, *OTHER_EXTRAS, *GUESTS, "turia.__main__")
-    modules = [name for name in MODULES if not listed(name, left_out)]
-    assert {"turia.stream.trace", "turia.policy.waitk", "turia.policy.masks"} <= set(modules)
-    blocked = [package for packages in EXTRAS.values() for package in packages]
-    command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(blocked), ",".join(modules)]
+def importable(rooms: Iterable[str], extras: Iterable[str]) -> None:
+    """Imports all of the rooms, in a process that has only the packages of some extras; but for the files that import a
+    package of another extra at their top. Whoever imports such a file at its own top is found out."""
+    blocked = packages(EXTRAS) - packages(extras)
+    modules = [
+        module
+        for module in MODULES
+        if module.count(".") and room_of(module) in rooms and module != "turia.__main__"
+        if not {name.split(".")[0] for name in imported_modules(module, at_top=True)} & (blocked | FOREIGN)
+    ]
+    command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(sorted(blocked)), ",".join(modules)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
-def test_the_engine_s_core_loads_numpy_and_nothing_heavier() -> None:
-    heavy = {"onnxruntime", "sentencepiece", "fastapi", "matplotlib", "rich", "lxml", "sacrebleu", "torch"}
-    program = f"import sys, turia.engine.stream; print(sorted({heavy} & sys.modules.keys()), 'numpy' in sys.modules)"
+def test_a_plain_install_imports_all_but_the_rooms_of_extras() -> None:
+    rooms = {room_of(module) for module in MODULES if module.count(".")} - {*WHOLE, "hub", "interop"}
+    assert {"stream", "policy", "engine", "runtime", "server", "evaluation", "experiments", "cli", "commands"} <= rooms
+    importable(rooms, ())
+
+
+def test_models_of_the_hub_need_no_torch() -> None:
+    importable({"hub", "export"}, {"hub"})
+
+
+def test_the_engine_s_core_loads_numpy_and_nothing_else() -> None:
+    """Beside the standard library, and what the interpreter has loaded by itself."""
+    program = (
+        "import sys; before = set(sys.modules); import turia.engine.stream\n"
+        "print(*{name.partition('.')[0] for name in sys.modules.keys() - before})"
+    )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "[] True\n"
+    assert set(result.stdout.split()) - sys.stdlib_module_names == {"numpy", "turia"}
 
 
 def test_the_blocker_blocks() -> None:

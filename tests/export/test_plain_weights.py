@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +115,3 @@ def test_a_tensor_that_the_header_puts_elsewhere(tmp_path: Path) -> None:
 def test_no_weights(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"neither model\.safetensors nor pytorch_model\.bin"):
         open_weights(tmp_path)
-
-
-def test_models_are_added_without_torch() -> None:
-    """The whole way from the hub to a model folder."""
-    program = (
-        "import sys; sys.modules |= dict.fromkeys(['torch', 'safetensors', 'transformers'])\n"
-        "import turia.hub.install, turia.hub.download, turia.export.offline"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr

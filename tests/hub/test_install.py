@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,18 @@ def test_a_folder_is_added_and_its_name_works_everywhere(
     mine = Translator.load("mine")
     assert (mine.model.beam, mine.model.policy) == (2, HoldN(1))
     assert mine.stream(k=3).header()["policy"] == "wait-k:k=3,rounding=floor"
+
+
+def test_a_model_is_added_without_torch(checkpoints: dict[str, Path], home: Path) -> None:
+    """As the hub extra installs Turia."""
+    program = (
+        "import sys; sys.modules |= dict.fromkeys(['torch', 'safetensors', 'transformers'])\n"
+        "from turia.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "models", "add", str(checkpoints[OPUS])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "opus-mt-de-en\n"), result.stderr
+    assert (home / "opus-mt-de-en" / "config.json").is_file()
 
 
 def test_packaged_segmenters_are_known_by_their_language() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.training.toy import toy_recipe
-from turia.export.run import export_run
 from turia.runtime.folder import load_folder
 from turia.runtime.translator import Translator
 from turia.stream.trace import End
+from turia.training.export.run import export_run
 from turia.training.loop import train
 from turia.training.run import RunFolder
 

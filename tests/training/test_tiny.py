@@ -10,10 +10,10 @@ import pytest
 from tests.training.toy import TINY, toy_recipe
 from turia.config import Recipe
 from turia.corpus.shards import load_subwords
-from turia.export.run import export_run
 from turia.model.checkpoint import load_model
 from turia.runtime.shape import Precision
 from turia.runtime.translator import Translator
+from turia.training.export.run import export_run
 from turia.training.loop import train
 from turia.training.paths import MaskSettings
 from turia.training.run import RunFolder

@@ -178,7 +178,7 @@ def export(
     if marian:
         if needless := typed(context, *_OF_MODEL_FOLDERS, "hub", "licence"):
             raise InputError(f"--marian writes a checkpoint, not a model folder; --{needless[0]} is for one")
-        from turia.export.as_marian import save_as_marian
+        from turia.training.export.to_marian import save_as_marian
 
         save_as_marian(run, folder)
         print(folder)
@@ -197,15 +197,18 @@ def export(
             raise InputError(f"{run} is a model, which is copied as it is; --{needless[0]} is for a run")
         copy_model(str(run), folder)
     else:
-        from turia.export.run import export_model, export_run
         from turia.runtime.folder import CARD_FILE, NEW_CARD_FILE
 
         if is_model(str(run)):
             if needless := typed(context, "precision", "average", "segmenter"):
                 raise InputError(f"{run} is a model, whose weights stay as they are; --{needless[0]} is for a run")
+            from turia.export.again import export_model
+
             new_beam = beam if typed(context, "beam") else None
             export_model(find_model(run), folder, history, new_beam, attention=looked_at, policy=policy, dial=steps)
         else:
+            from turia.training.export.run import export_run
+
             export_run(run, folder, precision, average, segmenter, history, beam, looked_at, policy, steps)
         if (folder / NEW_CARD_FILE).exists():
             kept = "keeps what it says" if hub else "stays as it was"
@@ -229,6 +232,6 @@ def import_marian(
     gamma: Annotated[float, typer.Option(help="Target words per source word.")] = 1.0,
 ) -> None:
     """Make a run folder from a Marian (OPUS-MT) model, to fine-tune it. `turia models add` installs one as it is."""
-    from turia.export.marian import import_marian as read
+    from turia.training.export.from_marian import import_marian as read
 
     print(read(folder, run or Path("runs") / folder.resolve().name, source_language, target_language, gamma))

@@ -1,6 +1,7 @@
 """Sound from files and pipes, as recognisers want it: 16 kHz, mono, in pieces of a tenth of a second or so.
 
-Files are decoded by PyAV, which knows what FFmpeg knows; rates are converted by soxr.
+Files are decoded by PyAV, which knows what FFmpeg knows; rates are converted by soxr. Both are of the audio extra, and
+are imported where they are first used.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import av
 import numpy as np
-import soxr
 
 from turia.errors import FormatError, InputError
 from turia.speech.recogniser import RATE, Samples
+
+if TYPE_CHECKING:
+    import av
 
 PIECE = RATE // 10
 """Samples of a piece."""
@@ -34,6 +37,8 @@ class Resampler:
     def __init__(self, rate: int) -> None:
         if not LOWEST_RATE <= rate <= HIGHEST_RATE:
             raise InputError(f"a sample rate of {rate}: expected {LOWEST_RATE} to {HIGHEST_RATE} samples a second")
+        import soxr
+
         self._stream = None if rate == RATE else soxr.ResampleStream(rate, RATE, 1, dtype="float32")
 
     def push(self, samples: Samples) -> Samples:
@@ -72,6 +77,8 @@ def in_pieces(sound: Iterable[Samples]) -> Iterator[Samples]:
 
 def file_sound(path: Path) -> Iterator[Samples]:
     """The first sound track of a recording or a video."""
+    import av
+
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
@@ -86,6 +93,8 @@ def file_sound(path: Path) -> Iterator[Samples]:
 
 
 def _decoded(container: av.container.InputContainer, path: Path) -> Iterator[Samples]:
+    import av
+
     resampler: Resampler | None = None
     mono: av.AudioResampler | None = None
     for frame in container.decode(audio=0):

@@ -10,8 +10,8 @@ import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
 from turia.errors import ModelError
+from turia.export.again import export_model
 from turia.export.random_model import made_up_words
-from turia.export.run import export_model
 from turia.runtime.folder import load_folder, read_sums
 from turia.runtime.heads import head_list
 from turia.runtime.translator import Translator

@@ -16,7 +16,7 @@ from turia.config import PolicyRecipe
 from turia.corpus.sentence_pairs import SentencePair, sentence_pairs
 from turia.engine.model import Model
 from turia.errors import ModelError
-from turia.export.run import export_model
+from turia.export.again import export_model
 from turia.policy.act import halting_head
 from turia.policy.chunk import source_head, target_head
 from turia.runtime.folder import WEIGHTS_FILE, read_sums

@@ -17,7 +17,7 @@ from turia.config import Recipe, SegmenterModel
 from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.engine.model import Attention
 from turia.errors import ConfigError, TuriaError
-from turia.export.run import export_model, export_run
+from turia.export.again import export_model
 from turia.model.checkpoint import save_checkpoint
 from turia.model.transformer import Transformer
 from turia.policy.dial import DialPoint
@@ -31,11 +31,12 @@ from turia.schema import load_toml, to_dict
 from turia.segmenter.classifier import SegmenterSettings
 from turia.segmenter.online import Decision
 from turia.text.vocabulary import Vocabulary
+from turia.training.export.run import export_run
 from turia.training.run import RunFolder
 from turia.training.segmenter.export import export as export_segmenter
 from turia.training.segmenter.network import Network
 
-TINY = Path(__file__).parents[2] / "recipes" / "tiny.toml"
+TINY = Path(__file__).parents[3] / "recipes" / "tiny.toml"
 IDS, LIMITS = np.arange(7, 19), np.arange(1, 13)
 
 

@@ -26,9 +26,7 @@ from turia.engine.stream import Stream
 from turia.errors import ConfigError, InputError, ModelError
 from turia.experiments.bench_script import ScriptedBackend, speech
 from turia.export.families import FIRST
-from turia.export.marian import import_marian
 from turia.export.random_model import made_up_words
-from turia.export.run import export_run
 from turia.model.checkpoint import load_json, load_model
 from turia.runtime.folder import CARD_FILE, load_folder
 from turia.runtime.session import Runtime
@@ -37,6 +35,8 @@ from turia.schema import load_toml
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note, SentenceEnd, Write
 from turia.text.symbols import BRK_ID, CLOSING_IDS, DOC_ID, WORD_END
+from turia.training.export.from_marian import import_marian
+from turia.training.export.run import export_run
 from turia.training.loop import train
 from turia.training.run import RunFolder
 

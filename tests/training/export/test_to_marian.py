@@ -27,7 +27,7 @@ from turia.text.subwords import train_subwords
 from turia.text.symbols import BRK_ID, CONT_ID
 from turia.training.run import RunFolder
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def write_run(run: Path, recipe: Recipe) -> Transformer:
