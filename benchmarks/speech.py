@@ -2,6 +2,7 @@
 
     python benchmarks/speech.py                                  # recordings of moonshine-voice, the sample speech
     python benchmarks/speech.py --only-corpus --corpus ../shared/data/europarl-st/ende.dev.tsv.xz --sentences 100
+    python benchmarks/speech.py ... --policy wait-k:k=4 --policy hold-n:n=3      # one recognition, many translations
 
 Recordings with transcripts come inside the package moonshine-voice. Other texts are spoken by espeak-ng (the library
 libespeak-ng must be installed), which also says when each word ends. A corpus is a file of name, German and English.
@@ -13,11 +14,12 @@ place: word i of m stands for word i n / m of the n in its sentence. What was no
 With references there are StreamLAAL and LongYAAL too, in seconds: the delay of a word is the time at which it was
 written, computing included, and a sentence lasts from the end of the one before to the end of its own last word.
 
-Each speech is run twice: with the recogniser's guesses as unstable tails, and without them. What the guesses win is how
-much earlier a caption word is written, on average over the words that both runs have at the same place.
+Each speech is recognised once and translated twice by each policy: with the recogniser's guesses as unstable tails, and
+without them. What the guesses win is how much earlier a caption word is written, on average over the words that both
+have at the same place. Other words are the edit distance between the two, as a share of the words.
 
-BLEU is that of the captions against the references of the corpus, once from sound and once from the text itself; for
-texts without references, that of the captions from sound against the captions from text. Needs the speech extra.
+BLEU is that of the captions from sound against the captions from text, and, for a corpus, of both against its
+references. Needs the speech extra.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from turia.speech.hearing import Hearing
 from turia.speech.moonshine import packaged_model
 from turia.speech.recogniser import RATE, Recogniser, Samples
 from turia.speech.sound import PIECE, file_sound
-from turia.stream.times import Silent, SpokenWord, UnstableTail
+from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.stream.trace import Record, SentenceEnd, Write
 
 TRANSCRIPTS = {
@@ -77,19 +79,40 @@ class Speech:
     """Of each sentence, if it has references."""
 
 
-@dataclass
-class Heard:
-    """What became of a speech."""
+@dataclass(frozen=True)
+class Piece:
+    """A tenth of a second of sound: when it was over, the work of the recogniser, and what that heard."""
 
-    recognised: list[str]
-    records: list[tuple[Record, float]]
-    """What the translator wrote, and when."""
-    recogniser_seconds: float
-    translator_seconds: float
+    over: float
+    work: float
+    heard: list[Heard]
+
+
+@dataclass
+class Recognition:
+    """What was heard in a speech."""
+
+    pieces: list[Piece]
     certainty: float | None
 
     @property
-    def captions(self) -> list[str]:
+    def words(self) -> list[str]:
+        return [item.text for piece in self.pieces for item in piece.heard if isinstance(item, SpokenWord)]
+
+    @property
+    def work(self) -> float:
+        return sum(piece.work for piece in self.pieces)
+
+
+@dataclass
+class Captions:
+    """What the translator wrote, and when."""
+
+    records: list[tuple[Record, float]]
+    work: float = 0.0
+
+    @property
+    def words(self) -> list[str]:
         return [record.word for record, _ in self.records if isinstance(record, Write)]
 
     @property
@@ -195,51 +218,50 @@ def corpus(path: Path, sentences: int) -> tuple[list[str], list[str]]:
     return [row[2] for row in rows], [row[1] for row in rows]
 
 
-def listen(speech: Speech, recogniser: Recogniser, translator: Translator, k: int, partials: bool) -> Heard:
-    """The speech through both, on a clock of its own."""
-    stream = translator.stream(k=k)
-    hearing = Hearing(recogniser, partials=partials)
-    heard = Heard([], [], 0.0, 0.0, None)
+def recognise(speech: Speech, recogniser: Recogniser) -> Recognition:
+    """The speech through the recogniser, in pieces."""
+    hearing = Hearing(recogniser)
+    pieces = []
+    seconds = len(speech.sound) / RATE
+    for begin in [*range(0, len(speech.sound), PIECE), None]:
+        began = time.process_time()
+        heard = list(hearing.flush() if begin is None else hearing.push(speech.sound[begin : begin + PIECE]))
+        took = time.process_time() - began
+        pieces.append(Piece(seconds if begin is None else min(seconds, (begin + PIECE) / RATE), took, heard))
+    return Recognition(pieces, recogniser.certainty)
+
+
+def translate(recognition: Recognition, translator: Translator, policy: str, partials: bool) -> Captions:
+    """What was heard through the translator, on a clock of its own."""
+    stream = translator.stream(policy=policy)
+    captions = Captions([])
     now = 0.0
 
-    def translated(item: SpokenWord | UnstableTail | Silent | None) -> list[Record]:
+    def translated(item: Heard | None) -> list[Record]:
         match item:
             case SpokenWord(text):
                 return stream.push(text)
             case UnstableTail(text):
-                return stream.push_partial(text).records
+                return stream.push_partial(text).records if partials else []
             case Silent():
                 return stream.push_pause()
         return stream.flush()
 
-    def work(samples: Samples | None) -> None:
-        nonlocal now
-        began = time.process_time()
-        items = list(hearing.flush() if samples is None else hearing.push(samples))
-        took = time.process_time() - began
-        heard.recogniser_seconds += took
-        now += took
-        for item in [*items, *([None] if samples is None else [])]:
+    for number, piece in enumerate(recognition.pieces, 1):
+        now = max(now, piece.over) + piece.work
+        for item in [*piece.heard, *([None] if number == len(recognition.pieces) else [])]:
             began = time.process_time()
             records = translated(item)
             took = time.process_time() - began
-            heard.translator_seconds += took
+            captions.work += took
             now += took
-            heard.records += [(record, now) for record in records]
-            if isinstance(item, SpokenWord):
-                heard.recognised.append(item.text)
-
-    for begin in range(0, len(speech.sound), PIECE):
-        now = max(now, min(begin + PIECE, len(speech.sound)) / RATE)
-        work(speech.sound[begin : begin + PIECE])
-    work(None)
-    heard.certainty = recogniser.certainty
-    return heard
+            captions.records += [(record, now) for record in records]
+    return captions
 
 
-def from_text(words: Sequence[str], translator: Translator, k: int) -> list[str]:
+def from_text(words: Sequence[str], translator: Translator, policy: str) -> list[str]:
     """The captions of the text itself."""
-    stream = translator.stream(k=k)
+    stream = translator.stream(policy=policy)
     records = [record for word in words for record in stream.push(word)] + stream.flush()
     return [record.word for record in records if isinstance(record, Write)]
 
@@ -250,17 +272,17 @@ def compared(words: Sequence[str]) -> list[str]:
     return [part for part in parts if part.isalnum()]
 
 
-def word_errors(speech: Speech, heard: Heard) -> tuple[int, int]:
+def word_errors(speech: Speech, recognition: Recognition) -> tuple[int, int]:
     """Errors, and words that were said."""
     said = compared(speech.words)
-    return Levenshtein.distance(said, compared(heard.recognised)), len(said)
+    return Levenshtein.distance(said, compared(recognition.words)), len(said)
 
 
-def lags(speech: Speech, heard: Heard) -> list[float]:
+def lags(speech: Speech, recognition: Recognition, captions: Captions) -> list[float]:
     """Seconds from the end of a spoken word to its caption word."""
     if speech.ends is None:
         return []
-    said, recognised = [letters(word) for word in speech.words], [letters(word) for word in heard.recognised]
+    said, recognised = [letters(word) for word in speech.words], [letters(word) for word in recognition.words]
     ends: list[float | None] = [None] * len(recognised)
     for step in Levenshtein.opcodes(said, recognised):
         # What was misheard stands where it stands.
@@ -268,7 +290,7 @@ def lags(speech: Speech, heard: Heard) -> list[float]:
             for i, j in zip(range(step.src_start, step.src_end), range(step.dest_start, step.dest_end), strict=False):
                 ends[j] = speech.ends[i]
     found, first, written = [], 0, list[float]()
-    for record, when in heard.records:
+    for record, when in captions.records:
         if isinstance(record, Write):
             written.append(when)
         elif isinstance(record, SentenceEnd):
@@ -281,53 +303,67 @@ def lags(speech: Speech, heard: Heard) -> list[float]:
     return found
 
 
-def seconds_won(early: Heard, late: Heard) -> tuple[float, int]:
-    """How much earlier a word came in the one run than in the other, on average, and of how many words."""
+def seconds_won(early: Captions, late: Captions) -> float:
+    """How much earlier a word came in the one run than in the other, on average."""
     won = [
         late.written[step.dest_start + i] - early.written[step.src_start + i]
-        for step in Levenshtein.opcodes(early.captions, late.captions)
+        for step in Levenshtein.opcodes(early.words, late.words)
         if step.tag == "equal"
         for i in range(step.src_end - step.src_start)
     ]
-    return sum(won) / max(1, len(won)), len(won)
+    return sum(won) / max(1, len(won))
 
 
-def long_form(heard: Heard, references: Sequence[str], seconds: Sequence[float]) -> tuple[float, float]:
+def long_form(captions: Captions, references: Sequence[str], seconds: Sequence[float]) -> tuple[float, float]:
     """StreamLAAL and LongYAAL in seconds, from the times at which words were written."""
-    cut = [len(words) for words in resegment(heard.captions, references)]
+    cut = [len(words) for words in resegment(captions.words, references)]
     lengths = [len(reference.split()) for reference in references]
-    laal, yaal = (score(heard.written, seconds, cut, lengths) for score in (stream_laal, stream_yaal))
+    laal, yaal = (score(captions.written, seconds, cut, lengths) for score in (stream_laal, stream_yaal))
     return mean(laal), mean(yaal)
 
 
-def report(speech: Speech, heard: Heard, without: Heard, translator: Translator, k: int) -> None:
-    seconds = len(speech.sound) / RATE
-    errors, said = word_errors(speech, heard)
-    print(f"\n{speech.name}: {seconds:.0f} s, {said} words")
-    print(f"  word errors              {errors} ({errors / said:.1%}), certainty {heard.certainty or 0:.2f}")
-    if late := lags(speech, heard):
-        median, most = np.percentile(late, [50, 95])
-        print(f"  lag of captions, k = {k}   median {median:.1f} s, p95 {most:.1f} s, {len(late)} words")
-    if speech.references is not None and speech.seconds is not None:
-        laal, yaal = long_form(heard, speech.references, speech.seconds)
-        print(f"  StreamLAAL, LongYAAL     {laal:.2f} s, {yaal:.2f} s, computing included")
-    won, words = seconds_won(heard, without)
-    print(f"  won by guesses           {won:.2f} s a word, {words} of {len(without.captions)} words")
-    load = (heard.recogniser_seconds + heard.translator_seconds) / seconds
-    print(
-        f"  load of one core         {load:.2f} (recogniser {heard.recogniser_seconds / seconds:.2f}, translator "
-        f"{heard.translator_seconds / seconds:.2f}): {1 / load:.1f} streams a core"
-    )
-    text = from_text(speech.words, translator, k)
-    if speech.references is None:
-        figure = bleu([" ".join(heard.captions)], [" ".join(text)])
-        print(f"  BLEU                     {figure.value:.1f} against the captions of the text")
-    else:
-        sound, plain = (
-            bleu([" ".join(words) for words in resegment(captions, speech.references)], speech.references)
-            for captions in (heard.captions, text)
-        )
-        print(f"  BLEU                     {sound.value:.1f} from sound, {plain.value:.1f} from text")
+def bleu_of(captions: Sequence[str], references: Sequence[str]) -> float:
+    """Of captions that are cut like the references."""
+    return bleu([" ".join(words) for words in resegment(captions, references)], references).value
+
+
+def report(speech: Speech, recognition: Recognition) -> None:
+    errors, said = word_errors(speech, recognition)
+    print(f"\n{speech.name}: {len(speech.sound) / RATE:.0f} s, {said} words")
+    print(f"  word errors              {errors} ({errors / said:.1%}), certainty {recognition.certainty or 0:.2f}")
+
+
+def report_policy(speech: Speech, recognition: Recognition, translator: Translator, policy: str) -> None:
+    """Translates with and without guesses, and says what came of it."""
+    seconds, references = len(speech.sound) / RATE, speech.references
+    print(f"  {policy}", flush=True)
+    both = [translate(recognition, translator, policy, partials) for partials in (True, False)]
+    text = from_text(speech.words, translator, policy)
+    for captions, kind in zip(both, ("with", "without"), strict=True):
+        print(f"    {kind} guesses")
+        if late := lags(speech, recognition, captions):
+            median, most = np.percentile(late, [50, 95])
+            print(f"      lag of captions      median {median:.1f} s, p95 {most:.1f} s, {len(late)} words")
+        if references is not None and speech.seconds is not None:
+            laal, yaal = long_form(captions, references, speech.seconds)
+            print(f"      StreamLAAL, LongYAAL {laal:.2f} s, {yaal:.2f} s, computing included")
+        print(f"      load of one core     {_load(recognition.work, captions.work, seconds)}")
+        if references is None:
+            own = bleu([" ".join(captions.words)], [" ".join(text)]).value
+            print(f"      BLEU                 {own:.1f} against the captions of the text")
+        else:
+            own = bleu_of(captions.words, [" ".join(words) for words in resegment(text, references)])
+            sound, plain = bleu_of(captions.words, references), bleu_of(text, references)
+            print(f"      BLEU                 {own:.1f} against the captions of the text")
+            print(f"      BLEU, references     {sound:.1f} from sound, {plain:.1f} from text")
+    others = Levenshtein.distance(both[0].words, both[1].words) / max(1, len(both[1].words))
+    print(f"    won by guesses         {seconds_won(*both):.2f} s a word; other words {others:.1%}", flush=True)
+
+
+def _load(recogniser: float, translator: float, seconds: float) -> str:
+    load = (recogniser + translator) / seconds
+    parts = f"recogniser {recogniser / seconds:.2f}, translator {translator / seconds:.2f}"
+    return f"{load:.2f} ({parts}): {1 / load:.1f} streams a core"
 
 
 def keep(folder: Path, speech: Speech) -> None:
@@ -341,7 +377,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recogniser", default="moonshine", metavar="NAME[:FOLDER]")
     parser.add_argument("--model", default="en-de")
-    parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--policy", action="append", help="wait-k:k=4 unless given; may be repeated")
     parser.add_argument("--voice", default="en-gb-x-rp", help="of espeak-ng")
     parser.add_argument("--corpus", type=Path, help="sentences to be spoken, with references")
     parser.add_argument("--sentences", type=int, default=100, help="of the corpus")
@@ -362,8 +398,10 @@ def main() -> None:
     for speech in speeches:
         if arguments.keep is not None:
             keep(arguments.keep, speech)
-        heard, without = (listen(speech, make(()), translator, arguments.k, partials) for partials in (True, False))
-        report(speech, heard, without, translator, arguments.k)
+        recognition = recognise(speech, make(()))
+        report(speech, recognition)
+        for policy in arguments.policy or ["wait-k:k=4"]:
+            report_policy(speech, recognition, translator, policy)
 
 
 if __name__ == "__main__":
