@@ -19,6 +19,7 @@ from benchmarks.server_faults import check, collect, speech
 from tests.server.redises import RedisServer
 from tests.server.servers import FakeServer, cut_connection
 from tests.server.test_app import begin, events_until, open_socket, receive, send
+from tests.server.test_operator import steer
 from turia.protocol.client import Follower, Speaker
 
 
@@ -111,6 +112,49 @@ def test_a_session_that_is_deleted_at_one_server_ends_for_those_at_the_other(pai
             assert status == 204
             assert receive(viewer, "error")["code"] == "deleted"
         assert receive(speaker, "error")["code"] == "deleted"
+
+
+def test_an_operator_at_either_server_corrects_and_steers(pair: Pair) -> None:
+    with begin(pair.first) as (begun, speaker):
+        session = begun["session"]
+        send(speaker, type="words", seq=1, words=["ka", "le.", "mi"])
+        receive(speaker, "ack")
+        _, answer = pair.second.post(f"/api/sessions/{session}/tickets")
+        with open_socket(pair.second) as viewer:
+            send(viewer, type="hello", protocol=1, ticket=answer["ticket"])
+            assert steer(pair.second, session, type="correct", sentence=0, words=2, text="Kalle.")[0] == 202
+            assert steer(pair.second, session, type="insert", before=1, text="[Applause]")[0] == 202
+            assert events_until(viewer, "insertion")[-1]["text"] == "[Applause]"
+            # What is wrong is told as by the server that has the session.
+            status, answer = steer(pair.second, session, type="correct", sentence=9, words=1, text="a")
+            assert (status, answer["detail"]) == (422, "there is no sentence 9 yet; the newest is 1")
+            assert steer(pair.second, session, type="settings", k=1)[0] == 202
+            assert steer(pair.second, session, type="end")[0] == 202
+            events_until(viewer, "end")
+        # It has ended, and the first server still has it in memory.
+        assert steer(pair.second, session, type="pause")[0] == 409
+        assert steer(pair.second, session, type="correct", sentence=1, words=1, text="Mi!")[0] == 202
+        while "Mi!" not in pair.second.get(f"/api/sessions/{session}/transcript.txt")[1]:
+            time.sleep(0.1)
+    for server in (pair.first, pair.second):
+        assert server.get(f"/api/sessions/{session}/transcript.txt")[1] == "Kalle.\n[Applause]\nMi!\n"
+    assert pair.first.faults() == pair.second.faults() == []
+
+
+def test_an_operator_corrects_a_session_that_no_server_has(pair: Pair) -> None:
+    _, begun = pair.first.post("/api/sessions")
+    session = begun["session"]
+    assert steer(pair.second, session, type="insert", before=0, text="Soon.")[0] == 202
+    assert pair.first.get(f"/api/sessions/{session}/transcript.txt")[1] == "Soon.\n"
+    status, answer = steer(pair.second, session, type="pause")
+    assert (status, answer["detail"]) == (409, "nobody speaks in this session now; its text can be corrected")
+    # Whoever comes to speak goes on behind it.
+    with open_socket(pair.first) as speaker:
+        send(speaker, type="hello", protocol=1, ticket=begun["ticket"])
+        receive(speaker, "hello")
+        send(speaker, type="words", seq=1, words=["ka."])
+        events_until(speaker, "sentence")
+    assert pair.first.get(f"/api/sessions/{session}/transcript.txt")[1] == "Soon.\nka\n"
 
 
 def test_a_killed_servers_sessions_go_on_at_the_other(pair: Pair) -> None:

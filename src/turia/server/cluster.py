@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from turia.server.requests import Requests
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Member:
 
 class Cluster(Protocol):
     """What servers know of each other. Any thread may call its methods; they raise StoreError without an answer."""
+
+    @property
+    def requests(self) -> Requests:
+        """What servers ask of each other."""
+        ...
 
     def announce(self, member: Member) -> None:
         """The member is there, for a few seconds."""

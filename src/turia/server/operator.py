@@ -1,7 +1,8 @@
 """`POST /api/sessions/NAME/steer`: an operator corrects and steers a session, whoever speaks in it (docs/operator.md).
 
 Whoever may delete a session may steer it: with its secret, the API key that began it, or an operator's key. What is
-asked for goes to the worker behind the inputs that it has, and leads to events, which everybody sees.
+asked for goes to the worker behind the inputs that it has, and leads to events, which everybody sees. If another server
+of the store has the session, that one is asked (`requests`).
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from turia.server.choices import check_change
 from turia.server.deletion import managed_session
 from turia.server.edits import Steered
 from turia.server.pages import STATIC
+from turia.server.requests import ask_others
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
 from turia.server.stores.base import SessionUpdate
 
-ELSEWHERE = "nobody speaks in this session here; if it runs on another server, ask there"
+JUST_MOVED = "the session has just gone on elsewhere; try again"
 
 
 def add_operator(app: FastAPI) -> None:
@@ -45,7 +47,7 @@ def add_operator(app: FastAPI) -> None:
     async def steer(request: Request, session_id: str) -> JSONResponse:
         hub: Hub = request.app.state.hub
         session = await managed_session(request, session_id)
-        await steer_session(hub, session, parse_operator(await request.body()))
+        await steer_session(hub, session, await request.body())
         return JSONResponse({"events": session.progress.events}, 202)
 
     @app.get(
@@ -58,16 +60,28 @@ def add_operator(app: FastAPI) -> None:
         return JSONResponse({"ended": session.progress.ended, "speaking": session.speaker is not None})
 
 
-async def steer_session(hub: Hub, session: ActiveSession, message: OperatorMessage) -> None:
+async def steer_session(hub: Hub, session: ActiveSession, text: bytes) -> None:
     """Does what was asked for, or refuses it."""
+    message = parse_operator(text)
     changes_text = isinstance(message, Correct | Insert)
     if session.progress.ended and not changes_text:
         raise HTTPException(409, "the session has ended; its text can still be corrected")
+    if session.task is None and hub.cluster is not None:
+        answer = await ask_others(hub.cluster, hub.name, session.id, text.decode())
+        if answer is not None:
+            if answer.status != 202:
+                raise HTTPException(answer.status, answer.detail)
+            return
     if session.task is None:
-        if hub.cluster is not None and not session.progress.ended:
-            raise HTTPException(409, ELSEWHERE)
         await _steer_stored(hub, session, message)
         return
+    steer_here(hub, session, message)
+
+
+def steer_here(hub: Hub, session: ActiveSession | None, message: OperatorMessage) -> None:
+    """In a session that this server's worker has."""
+    if session is None or session.task is None:
+        raise HTTPException(409, JUST_MOVED)
     check_steering(session.task.captions, message)
     hub.submit(session.task, [Steered(message)])
 
@@ -108,5 +122,5 @@ async def _steer_stored(hub: Hub, session: ActiveSession, message: OperatorMessa
         except ProtocolError as error:
             raise HTTPException(422, str(error)) from None
         if update is None:
-            raise HTTPException(409, "the session has just gone on elsewhere; try again")
+            raise HTTPException(409, JUST_MOVED)
         session.catch_up(update.after, update.events)

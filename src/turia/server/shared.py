@@ -1,4 +1,5 @@
-"""A server among others: it says that it is there, hands in what it counted, and follows sessions that others own.
+"""A server among others: it says that it is there, hands in what it counted, follows sessions that others own, and does
+what operators at other servers ask of its own.
 
 A follower here of a session that is translated elsewhere gets its events from the store, a quarter of a second later
 at most. A session that another server has claimed is let go.
@@ -11,9 +12,12 @@ import logging
 import time
 from contextlib import suppress
 
+from turia.protocol.corrections import parse_operator
 from turia.protocol.messages import Refusal
 from turia.server.cluster import Cluster
+from turia.server.operator import steer_here
 from turia.server.progress import Progress
+from turia.server.requests import Request, answer_others
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
 from turia.server.stores.base import DamagedError, SessionStatus, StoreError
@@ -43,6 +47,7 @@ class Shared:
                 if announces:
                     await self.announce()
                 await self.follow(with_own=announces)
+                await answer_others(self._cluster.requests, self._hub.name, self._has, self._steer)
             except StoreError:
                 log.warning("the store does not answer; sessions of other servers stand still here")
             turn += 1
@@ -58,6 +63,13 @@ class Shared:
             # Without an answer the same is handed in again, which adds nothing if it was taken.
             await asyncio.to_thread(self._cluster.count, self._hub.name, self._number, changed)
         self._handed_in = self._counts
+
+    def _has(self, session_id: str) -> bool:
+        session = self._hub.in_memory(session_id)
+        return session is not None and session.task is not None
+
+    async def _steer(self, request: Request) -> None:
+        steer_here(self._hub, self._hub.in_memory(request.session), parse_operator(request.text))
 
     async def leave(self) -> None:
         with suppress(StoreError):

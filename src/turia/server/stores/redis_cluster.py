@@ -11,15 +11,13 @@ Nothing here is worth waiting for: if Redis is away, that is an error at once, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
-
-import redis
 
 from turia.schema import from_dict, read_json, to_dict, write_json
 from turia.server.cluster import Member
-from turia.server.stores.base import StoreError
+from turia.server.stores.redis_answers import answered
+from turia.server.stores.redis_requests import RedisRequests
 
 MEMBER_SECONDS = 5.0
 HANDED_SECONDS = 86_400
@@ -39,21 +37,22 @@ class RedisCluster:
     def __init__(self, client: Any, seconds: float = MEMBER_SECONDS) -> None:
         self._client, self._milliseconds = client, int(1000 * seconds)
         self._count = client.register_script(COUNT)
+        self.requests = RedisRequests(client)
 
     def announce(self, member: Member) -> None:
-        with _answered(), self._client.pipeline() as pipe:
+        with answered(), self._client.pipeline() as pipe:
             pipe.sadd(NAMES, member.name)
             pipe.set(_key(member.name), write_json(to_dict(member)), px=self._milliseconds)
             pipe.execute()
 
     def leave(self, name: str) -> None:
-        with _answered(), self._client.pipeline() as pipe:
+        with answered(), self._client.pipeline() as pipe:
             pipe.srem(NAMES, name)
             pipe.delete(_key(name))
             pipe.execute()
 
     def members(self) -> list[Member]:
-        with _answered():
+        with answered():
             names = sorted(self._client.smembers(NAMES))
             texts = self._client.mget([_key(name) for name in names]) if names else []
             gone = [name for name, text in zip(names, texts, strict=True) if text is None]
@@ -63,11 +62,11 @@ class RedisCluster:
 
     def count(self, name: str, number: int, differences: Mapping[str, float]) -> None:
         flat = [part for pair in differences.items() for part in pair]
-        with _answered():
+        with answered():
             self._count([COUNTS, f"turia:{{cluster}}:handed:{name}"], [number, HANDED_SECONDS, *flat])
 
     def counted(self) -> dict[str, float]:
-        with _answered():
+        with answered():
             return {name: float(value) for name, value in self._client.hgetall(COUNTS).items()}
 
 
@@ -77,11 +76,3 @@ def _member(text: str) -> Member:
 
 def _key(name: str) -> str:
     return f"turia:{{cluster}}:member:{name}"
-
-
-@contextmanager
-def _answered() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        raise StoreError("the store of sessions does not answer") from error
