@@ -131,7 +131,14 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Translators]
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
     found: list[Translators] = []
-    monkeypatch.setattr("turia.server.serve.serve", lambda translators, *_: found.append(translators))
+
+    def serve(translators: Translators, options: ServeOptions, listening: socket.socket) -> None:
+        listening.close()
+        assert options.prepare is not None
+        assert options.prepare() in (1, 5), "as many as --streams says"
+        found.append(translators)
+
+    monkeypatch.setattr("turia.server.serve.serve", serve)
     return found
 
 

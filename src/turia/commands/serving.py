@@ -146,9 +146,7 @@ def serve(
     providers = GPU if gpu else CPU
 
     def load(name: str) -> Translator:
-        return Translator.load(
-            name, providers=providers, streams=streams or TOGETHER, history=history, beam=beam, policy=policy
-        )
+        return Translator.load(name, providers=providers, history=history, beam=beam, policy=policy)
 
     with ThreadPoolExecutor() as pool:
         # ONNX Runtime builds one model a core.
@@ -157,29 +155,37 @@ def serve(
     if len(set(directions)) < len(directions):
         raise InputError(f"--model: one model a direction, but these are {', '.join(directions)}")
     follow_glossaries({translator.model.name: translator for translator in loaded}, tables)
-    measures = streams is None
-    if streams is None:
-        streams = measured_streams(loaded, FIRST_SECONDS)
-        print(f"This machine holds {streams} streams at once, as measured now; --streams sets another number.")
+
+    def prepare() -> int:
+        """Graphs for many streams take longer to build than all else: the first page is not to wait for them."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda translator: translator.warm_up(streams or TOGETHER), loaded))
+        if streams is not None:
+            return streams
+        measured = measured_streams(loaded, FIRST_SECONDS)
+        print(f"This machine holds {measured} streams at once, as measured now; --streams sets another number.")
+        return measured
+
     if ray and store is not None:
         needs("ray")
         from turia.server.on_ray import Deployed, serve_on_ray
 
+        held = prepare()
         del loaded
         origins = tuple(origin or ())
         deployed = Deployed(
-            store, names, streams, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
+            store, names, held, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
             key_file=key_file, operator_key_file=operator_key_file, origins=origins, pages=pages,
             limits=Limits(keep=keep, pause=pause), rooms=tuple(room or ()), public_url=public_url,
             glossaries=tuple(glossary or ()),
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return
-    limits = Limits(streams=streams, streams_per_key=streams, keep=keep, pause=pause, quota=most_bytes)
+    limits = Limits(keep=keep, pause=pause, quota=most_bytes)
     recognition = load_recognition(recogniser, [translator.model.languages[0] for translator in loaded], listeners)
     options = ServeOptions(
-        host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file, measures,
-        pages, rooms, public_url, recognition,
+        host, port, data or data_folder(), limits, key_file, tuple(origin or ()), store, operator_key_file,
+        streams is None, pages, rooms, public_url, recognition, prepare,
     )  # fmt: skip
     run_server({translator.model.name: translator for translator in loaded}, options, listening)
 

@@ -130,6 +130,11 @@ class Translator:
         )
         return cls(folder, loaded)
 
+    def warm_up(self, streams: int) -> None:
+        """Loads what is missing to run so many streams together without delay."""
+        assert isinstance(self.model.backend, Runtime)
+        self.model.backend.warm_up(streams, self.model.beam)
+
     def stream(
         self,
         *,

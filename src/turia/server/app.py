@@ -47,7 +47,7 @@ from turia.server.room_routes import RoomLanguage, add_rooms, usable_room
 from turia.server.room_socket import serve_room
 from turia.server.rooms import NewRoom, Rooms
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub
+from turia.server.sessions import Hub, Preparation
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
 from turia.server.stores.base import DamagedError, Store, StoreError
@@ -128,12 +128,14 @@ def make_app(
     rooms: Sequence[NewRoom] = (),
     addresses: Addresses = LOCAL_ADDRESSES,
     recognition: Recognition | None = None,
+    prepare: Preparation | None = None,
 ) -> FastAPI:
     """The server's application; its hub is `app.state.hub` while it runs.
 
     `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
     `pages`: what the operator has chosen for them. `rooms`: those that are to be there. `addresses`: for links.
-    `recognition`: the recognisers of this server, if it has some.
+    `recognition`: the recognisers of this server, if it has some. `prepare`: what is done with the models while pages
+    are answered already; the task `app.state.starting` fails if it does.
     """
 
     @asynccontextmanager
@@ -145,7 +147,9 @@ def make_app(
         ears = app.state.ears = Ears(recognition, hub.metrics.registry) if recognition is not None else None
         if ears is not None:
             ears.start()
-        await hub.start()
+        app.state.starting = starting = asyncio.create_task(hub.start(prepare))
+        if prepare is None:
+            await starting
         await app.state.rooms.start()
         tasks = [asyncio.create_task(hub.sweep())]
         if measures:
@@ -158,6 +162,8 @@ def make_app(
         if shared is not None:
             tasks += [asyncio.create_task(shared.run()), asyncio.create_task(app.state.rooms.follow())]
         yield
+        # A thread that loads graphs cannot be stopped.
+        await asyncio.wait([starting])
         for task in tasks:
             task.cancel()
         with suppress(asyncio.CancelledError):

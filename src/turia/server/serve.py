@@ -35,6 +35,7 @@ from turia.server.keyring import read_keys as read_keys
 from turia.server.limits import Limits
 from turia.server.pages import DEFAULT_PAGES, Pages
 from turia.server.rooms import NewRoom
+from turia.server.sessions import Preparation
 from turia.server.stores.base import Store
 from turia.server.stores.sqlite import SqliteStore
 from turia.server.tracebacks import LoopErrors
@@ -68,6 +69,8 @@ class ServeOptions:
     """What comes before the path in links for others, such as a proxy's address."""
     recognition: Recognition | None = None
     """Recognisers of speech, if there are some."""
+    prepare: Preparation | None = None
+    """What is left to do with the models when pages are answered already."""
 
 
 def data_folder() -> Path:
@@ -119,6 +122,7 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
         options.rooms,
         addresses,
         options.recognition,
+        options.prepare,
     )
     limits = options.limits
     most = room_for(limits.sockets + limits.requests)
@@ -139,7 +143,10 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     logging.getLogger("uvicorn.error").addFilter(_is_news)
     log.info("starting", extra={"version": __version__, "store": "file" if options.store is None else "redis"})
     greeting = greeting_of(addresses, options.rooms)
-    _Server(config, app, greeting).run(sockets=[listening])
+    server = _Server(config, app, greeting)
+    server.run(sockets=[listening])
+    if server.failure is not None:
+        raise server.failure
 
 
 def greeting_of(addresses: Addresses, rooms: Sequence[NewRoom]) -> str:
@@ -197,6 +204,8 @@ class _Server(uvicorn.Server):
         self._app, self._greeting = app, greeting
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
+        self.failure: BaseException | None = None
+        """Why the models could not be made ready."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -204,6 +213,11 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         # Now the port listens, and not before.
         print(self._greeting, flush=True)
+        self._app.state.starting.add_done_callback(self._prepared)
+
+    def _prepared(self, starting: asyncio.Task[None]) -> None:
+        self.failure = starting.exception()
+        self.should_exit = self.should_exit or self.failure is not None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal. uvicorn's own would be raised again at the end and make the exit code another than 0."""

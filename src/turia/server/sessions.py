@@ -38,6 +38,8 @@ T = TypeVar("T")
 MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 FORGET_SECONDS = 3600.0
+Preparation = Callable[[], int]
+"""What is left to do with the models before streams are taken. Gives how many the machine holds."""
 log = logging.getLogger("turia.server")
 
 
@@ -53,6 +55,8 @@ class Hub:
         self.name = new_secret()[:12]
         """By which the others know this server."""
         self.ready = self.draining = False
+        self.started = asyncio.Event()
+        """Set when the models are ready. Pages are answered before; sessions wait for it."""
         self.stopping = asyncio.Event()
         """Set when the server begins to drain: nobody is to wait for long any more."""
         self.health = StoreHealth(store)
@@ -74,13 +78,17 @@ class Hub:
 
     # --- the server's life ----------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """Warms the models and begins to work."""
+    async def start(self, prepare: Preparation | None = None) -> None:
+        """Warms the models and begins to work. Pages may be answered meanwhile."""
+        if prepare is not None:
+            streams = await asyncio.to_thread(prepare)
+            self.limits = replace(self.limits, streams=streams, streams_per_key=streams)
         for translator in self.translators.values():
             await asyncio.to_thread(warm, translator)
         self._worker.start()
         self.metrics.capacity.set(self.limits.streams)
-        self.ready = True
+        self.ready = not self.draining
+        self.started.set()
         log.info("ready", extra={"models": ",".join(self.translators), "streams": self.limits.streams})
 
     async def do_when_idle(self, work: Callable[[], T]) -> T:
@@ -137,7 +145,8 @@ class Hub:
                 log.warning("some connections did not end in time")
 
     async def stop(self) -> None:
-        await asyncio.to_thread(self._worker.stop)
+        if self.started.is_set():
+            await asyncio.to_thread(self._worker.stop)
         self.store.close()
         log.info("stopped")
 
@@ -152,6 +161,7 @@ class Hub:
 
     async def create(self, owner: str, choice: StreamChoice, leader: ActiveSession | None = None) -> tuple[str, str]:
         """A new session's id and secret; one that follows a `leader` has the leader's."""
+        await self.started.wait()
         if self.cluster is None:
             self._refuse_if_full(owner)
         else:
@@ -210,6 +220,7 @@ class Hub:
         """A new connection to a session."""
         reader = EventReader(role)
         if role == "speaker":
+            await self.started.wait()
             if is_follower(session.id):
                 raise ProtocolError("role", "this session gets its words from another one; speak there")
             if turn < session.turn:
