@@ -63,7 +63,10 @@ def _step(jobs: Sequence[_Job[T]], backend: Backend, most: int) -> None:
     for together in _cut([len(job.requests or ()) for job in jobs], most):
         group = jobs[together]
         requests: list[Any] = [request for job in group for request in job.requests or ()]
-        results = run_requests(requests, backend)
+        # Streams of one speaker may ask for one and the same step (turia.engine.shared).
+        once = {id(request): request for request in requests}
+        found = dict(zip(once, run_requests(list(once.values()), backend), strict=True))
+        results = [found[id(request)] for request in requests]
         begin = 0
         for job in group:
             count = len(job.requests or ())

@@ -52,6 +52,10 @@ class Settings:
     """The mean lag that is kept by moving the policy's parameter between sentences; None leaves it as it is."""
     glossary: Glossary | None
     """How terms are to be translated (docs/terms.md)."""
+    first_block: int | None
+    """Words that a sentence begins with and that see each other in a partial bidirectional encoder. None: as many as
+    had been read when its first word was written. Streams of one speaker that have the same number share what the
+    encoder computes (turia.engine.shared)."""
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Settings:
         policy: Policy | str = _UNSET,
         target_lag: TargetLag | str | float | None = None,
         glossary: Glossary | str | None = None,
+        first_block: int | None = None,
     ) -> None:
         """`k` and `rounding` are short for a wait-k policy; a `glossary` may be given as the text of a table."""
         if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.1 <= gamma <= 10:
@@ -86,6 +91,7 @@ class Settings:
             "max_lag": _whole("max_lag", max_lag, 1, MOST_WORDS),
         }
         values["glossary"] = _glossary(glossary)
+        values["first_block"] = None if first_block is None else _whole("first_block", first_block, 1, MOST_WORDS)
         values["target_lag"] = None if target_lag is None else parse_target_lag(target_lag)
         if target_lag is not None and not values["policy"].movable:
             raise ConfigError(
@@ -115,7 +121,9 @@ class Settings:
         """Plain data, from which `from_json` makes them again."""
         target = None if self.target_lag is None else str(self.target_lag)
         data = asdict(self) | {"policy": str(self.policy), "target_lag": target}
-        # Left out where there is none: releases that know no glossaries can go on with such a stream.
+        # Left out where there is none: releases that know no glossaries, or no first blocks, can go on with such a stream.
+        if data["first_block"] is None:
+            del data["first_block"]
         glossary: Glossary | None = data.pop("glossary")
         return data if glossary is None else data | {"glossary": glossary.text}
 
@@ -141,6 +149,10 @@ def fitting(model: Model, settings: Settings, free: bool = False) -> Settings:
         raise ModelError(
             f"{model.name}: policy {settings.policy.name} needs masks that are anchored at the sentence; "
             "this model's count k in pieces of the window: use wait-k"
+        )
+    if settings.first_block is not None and (free or model.anchor == "window"):
+        raise ModelError(
+            f"{model.name}: first_block needs a segmenter, and masks that are anchored at the sentence: leave it out"
         )
     policy = settings.policy
     if isinstance(policy, LearnedPolicy):

@@ -23,6 +23,7 @@ from turia.engine.free import FreeSentence, check_cut, write_free, write_free_re
 from turia.engine.model import Model
 from turia.engine.sentence import CurrentSentence, StreamCounts
 from turia.engine.settings import Settings, fitting
+from turia.engine.shared import SharedSource
 from turia.engine.source_words import shortened, source_word
 from turia.engine.state import restored, stream_state
 from turia.engine.tail import LONGEST_TAIL, Ghost, OwedWord, Partial, Tentative, partial_steps
@@ -53,6 +54,7 @@ class Stream:
         self.ended = False
         self.counts = StreamCounts()
         self.history = History(flowing=self.free)
+        self.shared: SharedSource | None = None
         self.current = self._new_sentence(0)
         self.lag = LagController()
         self.ghosts: list[Ghost] = []
@@ -95,6 +97,11 @@ class Stream:
         self.pending_settings = chosen
         self.ghosts.clear()
 
+    def share(self, source: SharedSource) -> None:
+        """From now on, what is encoded is shared with all streams that have this `source`: those of the same model that
+        are given the same words."""
+        self.shared = self.current.writer.shared = source
+
     def header(self) -> dict[str, Any]:
         """The settings, for the first line of a trace."""
         settings = self.settings if self.read else self._chosen()
@@ -112,6 +119,7 @@ class Stream:
             **({"target_lag": str(settings.target_lag)} if settings.target_lag else {}),
             **({"glossary": str(settings.glossary)} if settings.glossary else {}),
             "encoding": settings.encoding,
+            **({"first_block": settings.first_block} if settings.first_block else {}),
             "recompute": settings.recompute,
             **({"beam": settings.beam, "lookahead": settings.lookahead} if settings.beam > 1 else {}),
             "window": self.segmenter.window,
@@ -311,7 +319,7 @@ class Stream:
         # What the next sentence may ask for is kept.
         self.history.trim(self._chosen().history, self.model.history_positions)
         kind = FlowWriter if self.free else Writer
-        return kind(self.model, self.settings, self.history)
+        return kind(self.model, self.settings, self.history, shared=self.shared)
 
     # --- settings -------------------------------------------------------------------------------------------------
 

@@ -25,12 +25,13 @@ from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.draft import Drafted, Drafting
 from turia.engine.model import Model
 from turia.engine.settings import LONGEST_WORD, Settings
+from turia.engine.shared import SharedSource, shared_stops
 from turia.engine.terms import ScoredRow, SentenceTerms, steer, term_pieces
 from turia.engine.window import History, PartialSentence
 from turia.policy.base import LearnedPolicy, LookingPolicy, State
 from turia.policy.guards import length_limit
 from turia.policy.masks import encoder_reach, words_limit
-from turia.policy.waitk import WaitK
+from turia.policy.waitk import MOST_WORDS, WaitK
 from turia.text.choice import Flags
 from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_rows
 from turia.text.subwords import WordJoiner
@@ -64,6 +65,8 @@ class Writer:
     """Pieces that the beam has decided on after the sentence was complete, not yet written."""
     heard: list[str] = field(default_factory=list)
     """The source words as they were said, for a glossary; none without one."""
+    shared: SharedSource | None = None
+    """Of streams that read the same words."""
 
     def __post_init__(self) -> None:
         self._encoded: EncoderState | None = None
@@ -227,16 +230,29 @@ class Writer:
 
     def _encode_window(self, window: Window) -> Steps[EncoderState]:
         """Encoder states of `window`, whose first positions may be known."""
-        known = None if self._encodes_anew() else self._encoded
-        start = 0 if known is None else known.length
         encoder = self.model.encoder
         if encoder == "pbe" and self.settings.encoding == "full":
             # The paper's way. A unidirectional encoder keeps the mask that it was trained with (METHOD section 4).
             encoder = "bidirectional"
         reach = self._reach(window, encoder)
-        (encoded,) = yield [EncodeRequest(known, window.ids[start:], reach[start:])]
-        state: EncoderState = encoded
+        state = None if self._encodes_anew() else self._encoded
+        start = 0 if state is None else state.length
+        for stop in self._stops(reach, start):
+            ids, seen = window.ids[start:stop], reach[start:stop]
+            if self.shared is None:
+                (state,) = yield [EncodeRequest(state, ids, seen)]
+            else:
+                state = yield from self.shared.encode(state, ids, seen)
+            start = stop
+        assert state is not None
         return state
+
+    def _stops(self, reach: Ints, start: int) -> list[int]:
+        """Where the calls end that encode a window from `start` on."""
+        if self.settings.first_block is None or self._encodes_whole():
+            return [len(reach)]
+        own = max(1, self._own_block(self.source.words))
+        return shared_stops(self._past_positions + np.cumsum(self.source.pieces)[own - 1 :], reach, start)
 
     def _reach(self, window: Window, encoder: Encoder) -> Ints:
         return encoder_reach(window, self._first_blocks(window), encoder, self.model.anchor)
@@ -246,13 +262,31 @@ class Writer:
         the sentence's first word was written. With the window's anchor, one k for the pieces of all sentences."""
         if self.model.anchor == "window":
             return _lead(self.settings)
-        own = self.reads[0] if self.reads else int(window.words[-1])
-        return np.array([*self.history.first_blocks(), own])
+        most = self.settings.first_block or MOST_WORDS
+        past = [min(words, most) for words in self.history.first_blocks()]
+        return np.array([*past, self._own_block(int(window.words[-1]))])
+
+    def _own_block(self, words: int) -> int:
+        """Words of the sentence's first block, when so many have been read."""
+        return min(self.reads[0] if self.reads else words, self.settings.first_block or MOST_WORDS)
 
     def _encodes_anew(self) -> bool:
         # Before the first word is written, the first block is still growing.
-        growing = self.model.encoder == "pbe" and not self.reads
-        return self.settings.encoding == "full" or self.model.encoder == "bidirectional" or growing
+        growing = self.model.encoder == "pbe" and not self.reads and not self._has_first_block()
+        return self._encodes_whole() or growing
+
+    def _has_first_block(self) -> bool:
+        """Whether a first block of a given size is encoded."""
+        size, known = self.settings.first_block, self._encoded
+        return (
+            size is not None
+            and known is not None
+            and self.source.words >= size
+            and known.length >= self._past_positions + sum(self.source.pieces[:size])
+        )
+
+    def _encodes_whole(self) -> bool:
+        return self.settings.encoding == "full" or self.model.encoder == "bidirectional"
 
     def _scores(self, word_begun: list[int]) -> Steps[tuple[DecoderState, Logits, int]]:
         """Scores of the piece after all that is written and `word_begun`; also the state, and what the row sees."""

@@ -6,6 +6,7 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from turia.engine.audience import Audience, common_block
 from turia.engine.model import Attention, Model
 from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
@@ -155,6 +156,7 @@ class Translator:
         segmenter: Segmenter | None = None,
         segmentation: Segmentation | None = None,
         cut: Cut | None = None,
+        first_block: int | None = None,
     ) -> Stream:
         """A new stream.
 
@@ -168,7 +170,8 @@ class Translator:
         which looks `window` words ahead; from the input's punctuation, if `punctuation`; or from a `segmenter` of
         yours, which has a window and a greatest length of its own. `segmentation` names them: "model", "punctuation",
         or "free", where a model that was trained for it ends sentences itself. It then cuts the source by its attention
-        or by a reverse model, if one is loaded; `cut` chooses.
+        or by a reverse model, if one is loaded; `cut` chooses. `first_block` is for streams that share what is encoded
+        (`audience`).
         """
         if policy is None and k is None and rounding is None:
             policy = self.model.policy
@@ -182,6 +185,7 @@ class Translator:
             recompute=self.model.recompute if recompute is None else recompute,
             beam=self.model.beam if beam is None else beam,
             glossary=read_glossary(Path(glossary)) if isinstance(glossary, str | Path) else glossary,
+            first_block=first_block,
         )
         if segmenter is not None and (punctuation or segmentation is not None):
             other = "punctuation" if punctuation else "segmentation"
@@ -190,19 +194,41 @@ class Translator:
             segmenter = self._segmenter(_segmentation(segmentation, punctuation, cut), window, max_words, cut)
         return Stream(self.model, segmenter, settings)
 
+    def audience(self, latencies: Sequence[int | str | Policy], **options: Any) -> Audience:
+        """Streams of the same words for viewers at several latencies: each a k, or a policy such as "hold-n:n=3".
+
+        The `options` are those of `stream` and hold for all of them. What the encoder computes is shared. For that the
+        streams have one `first_block`, by default the smallest k, so they do not write quite the words that a stream
+        with a first block of its own would (docs/python.md).
+        """
+        policies = [parse_policy(one) if isinstance(one, str) else one for one in latencies]
+        every: list[Policy] = [one if isinstance(one, Policy) else Settings(k=one).policy for one in policies]
+        if refused := [name for name in ("k", "policy", "rounding") if options.get(name) is not None]:
+            raise InputError(f"{refused[0]} is given, but the latencies say it")
+        options = {"first_block": common_block(self.model, every), **options}
+        # The first stream's segmenter is that of all.
+        streams = [self.stream(policy=policy, **options) for policy in every]
+        settings = [stream.settings for stream in streams]
+        return Audience(self.model, streams[0].segmenter if streams else FreeSegmenter(), settings)
+
+    def restore_audience(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Audience:
+        """An audience that goes on where `audience.state()` was taken, with the same words."""
+        return Audience.restore(self.model, segmenter or self._segmenter_of(state), state)
+
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream:
         """A stream that goes on where `stream.state()` was taken, with the same words."""
-        if segmenter is None:
-            try:
-                saved = state["segmenter"]
-                kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise InputError(f"not the state of a stream: {error!r}") from error
-            if kind is Reason.GIVEN:
-                raise InputError("the stream had given sentence ends; give the segmenter again")
-            segmentation = _SEGMENTATION_OF.get(kind, "model")
-            segmenter = self._segmenter(segmentation, window, max_words, saved.get("cut"))
-        return Stream.restore(self.model, segmenter, state)
+        return Stream.restore(self.model, segmenter or self._segmenter_of(state), state)
+
+    def _segmenter_of(self, state: dict[str, Any]) -> Segmenter:
+        """A new segmenter of the kind that a state was taken with."""
+        try:
+            saved = state["segmenter"]
+            kind, window, max_words = Reason(saved["kind"]), saved["window"], saved.get("max_words", MAX_WORDS)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"not the state of a stream: {error!r}") from error
+        if kind is Reason.GIVEN:
+            raise InputError("the stream had given sentence ends; give the segmenter again")
+        return self._segmenter(_SEGMENTATION_OF.get(kind, "model"), window, max_words, saved.get("cut"))
 
     def _segmenter(self, segmentation: Segmentation, window: int, max_words: int, cut: Cut | None) -> Segmenter:
         if not is_count(window):
