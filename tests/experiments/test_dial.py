@@ -54,6 +54,20 @@ def test_with_the_segmenter_if_that_was_measured(tmp_path: Path) -> None:
     assert [point.al for point in dial_of(path)] == [4, 8]
 
 
+def test_one_model_with_its_widest_beam(tmp_path: Path) -> None:
+    own, other = {"system": "de-en"}, {"system": "offline"}
+    path = results(
+        tmp_path,
+        measured("wait-k:k=2", 2, 15, beam=1, **own),
+        measured("wait-k:k=6", 6, 19, beam=1, **own),
+        measured("wait-k:k=2", 2.5, 16, beam=4, **own),
+        measured("wait-k:k=6", 6.5, 20, beam=4, **own),
+        measured("hold-n:n=2", 2, 30, beam=4, **other),
+        measured("hold-n:n=6", 6, 40, beam=4, **other),
+    )
+    assert dial_of(path) == (DialPoint("wait-k:k=2", 2.5, 16), DialPoint("wait-k:k=6", 6.5, 20))
+
+
 def test_what_is_no_result_of_a_sweep(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="there is nothing to dial"):
         dial_of(results(tmp_path, measured("wait-k:k=2", 2, 15)))

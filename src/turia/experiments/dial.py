@@ -1,7 +1,8 @@
 """The steps of a model's dial from the results.json of a sweep: points of the policy that was best there.
 
 It is the one with the highest mean BLEU over the latencies (AL) that all policies reach on the first test set. Of its
-points, those stay that are better than every sooner one.
+points, those stay that are better than every sooner one. Of a sweep of several models, beams or computations, the first
+model counts, with its widest beam and the first computation: what a server runs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from turia.policy.dial import DialPoint
 from turia.system.files import read_json
 
 _GRID = 20
+_FIRST = ("test", "system", "history", "encoding", "recompute")
+"""Of these, only rows are looked at that have what the first one has."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,10 @@ def _curves(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[_Measured]]:
     """The points of each policy that are better than the sooner ones, on the first test set, with the segmenter if it
     was run."""
     own = [row for row in rows if "policy" in row and not row["offline"] and "target_lag" not in row]
-    own = [row for row in own if row["test"] == own[0]["test"]]
+    for key in _FIRST:
+        own = [row for row in own if row.get(key) == own[0].get(key)]
+    widest = max((row.get("beam", 1) for row in own), default=1)
+    own = [row for row in own if row.get("beam", 1) == widest]
     segmented = [row for row in own if row["window"] is not None]
     curves: dict[str, list[_Measured]] = {}
     for row in segmented or own:

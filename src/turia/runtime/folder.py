@@ -55,6 +55,9 @@ Side = Literal["encoder", "decoder", "look"]
 STREAMS = (1, 4, 8)
 """There is a graph for each side and for so many streams at once; all share one file of weights."""
 
+_OF_POLICIES = ("policy", "dial", "attention_layer", "attention_head")
+"""Keys of config.json that a stream with a policy of its own that does not look at attention has no use for."""
+
 _SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
 
 
@@ -157,6 +160,13 @@ class ModelFolder:
     def sha256(self) -> str:
         """Of SHA256SUMS, and so of all that the model is; not of its card."""
         return hashlib.sha256((self.path / SUMS_FILE).read_bytes()).hexdigest()
+
+    def translating_sha256(self) -> str:
+        """Of what translates, whatever the policy: all of it but the keys that only say which policy is usual, what the
+        dial offers and where policies look."""
+        config = {key: value for key, value in to_dict(self.config).items() if key not in _OF_POLICIES}
+        sums = {name: value for name, value in read_sums(self.path).items() if name != CONFIG_FILE}
+        return hashlib.sha256(json.dumps([config, sums], sort_keys=True).encode()).hexdigest()
 
 
 def load_folder(path: Path) -> ModelFolder:

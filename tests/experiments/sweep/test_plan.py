@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from turia.errors import ConfigError, InputError, ModelError
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import configurations, plan
 from turia.experiments.sweep.run import sweep
+from turia.policy.dial import DialPoint
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
+from turia.runtime.folder import load_folder, write_config, write_sums
 
 
 def test_configurations_are_the_product_with_oracle_and_offline() -> None:
@@ -92,3 +95,33 @@ def test_a_reverse_model_has_the_opposite_direction(free_folder: Path, tmp_path:
     keys = {"models": (str(free_folder),), "free": ("reverse",), "reverse_model": str(free_folder), "windows": ()}
     with pytest.raises(ModelError, match="the reverse model translates de-en, expected en-de"):
         plan(recipe(tmp_path / "out", **keys), tmp_path)
+
+
+def test_a_dial_or_another_attention_does_not_make_a_sweep_begin_anew(model_folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(model_folder, tmp_path / "model")
+    wanted = SweepRecipe(
+        tmp_path / "out", (corpus(tmp_path),), models=("model",), k=(2,), policies=("alignatt:f=2",), windows=()
+    )
+
+    def described() -> dict[str, dict[str, object]]:
+        return {run.configuration.name(): run.description() for run in plan(wanted, tmp_path).runs}
+
+    before = described()
+    config = load_folder(copy).config
+    write_config(replace(config, dial=(DialPoint("wait-k:k=2", 2.0, 15.0),), attention_layer=0), copy)
+    write_sums(copy)
+    changed = {name for name, one in described().items() if one != before[name]}
+    assert changed == {next(name for name in before if "alignatt" in name)}
+    write_config(replace(config, gamma=2 * config.gamma), copy)
+    write_sums(copy)
+    assert all(one != before[name] for name, one in described().items())
+
+
+def test_what_was_translated_when_all_of_the_folder_counted_is_still_done(model_folder: Path, tmp_path: Path) -> None:
+    wanted = SweepRecipe(tmp_path / "out", (corpus(tmp_path),), models=(str(model_folder),), k=(2,), windows=())
+    run = plan(wanted, tmp_path).runs[0]
+    run.folder.mkdir(parents=True)
+    for files, done in ((run.model.sha256, True), (run.model.translating_sha256, True), ("0" * 64, False)):
+        text = json.dumps({**run.description(), "model_sha256": files})
+        (run.folder / "configuration.json").write_text(text, encoding="utf-8")
+        assert run.is_done() is done

@@ -7,7 +7,7 @@ from typing import Any
 
 from turia.config import SweepRecipe, file_name
 from turia.engine.settings import Encoding
-from turia.policy.base import Policy
+from turia.policy.base import LookingPolicy, Policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
@@ -38,6 +38,12 @@ class Configuration:
     @property
     def offline(self) -> bool:
         return isinstance(self.policy, Whole)
+
+    @property
+    def looks_at_attention(self) -> bool:
+        """Whether the model's attention layer plays a part: in the policy, or where the source is cut."""
+        looks = isinstance(self.policy, LookingPolicy) and self.policy.attention
+        return looks or self.free is not None
 
     @property
     def segments(self) -> str:

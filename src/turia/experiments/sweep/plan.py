@@ -48,6 +48,10 @@ class SweptModel:
     reverse: Path | None = None
     """The model that cuts its source then."""
     reverse_sha256: str = ""
+    translating_sha256: str = ""
+    """Of what translates: it stays the same when a policy, a dial or an attention layer is stored with the model."""
+    attention: str = ""
+    """The attention layer and head, for those configurations that look at it."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,14 @@ class Run:
         """What determines the traces."""
         return {
             "model": self.model.name,
-            "model_sha256": self.model.sha256,
+            "model_sha256": self.model.translating_sha256,
             "test": self.test.name,
             "streams_sha256": self.test.sha256,
             "turia": __version__,
             "search": SEARCH_VERSION,
             **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
             **({"reverse_sha256": self.model.reverse_sha256} if self.configuration.free == "reverse" else {}),
+            **({"attention": self.model.attention} if self.configuration.looks_at_attention else {}),
             **self.configuration.as_json(),
         }
 
@@ -93,7 +98,11 @@ class Run:
             found = json.loads((self.folder / "configuration.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return False
-        return bool(found == self.description())
+        described = self.description()
+        # Until 0.2 everything in the folder counted. What was translated then is still good, if nothing has changed.
+        before = {**described, "model_sha256": self.model.sha256}
+        before.pop("attention", None)
+        return bool(found in (described, before))
 
 
 @dataclass(frozen=True)
@@ -211,6 +220,8 @@ def swept_model(name: str, base: Path, recipe: SweepRecipe) -> SweptModel:
         config.free,
         None if reverse is None else reverse.path,
         "" if reverse is None else reverse.sha256(),
+        checked.translating_sha256(),
+        f"{config.attention_layer}:{config.attention_head}",
     )
 
 
