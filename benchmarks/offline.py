@@ -22,7 +22,7 @@ from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest
 from turia.export.graph import save_graphs
 from turia.export.tensors import graph_tensors, random_weights
 from turia.runtime.folder import WEIGHTS_FILE, ModelConfig, ModelFolder
-from turia.runtime.session import Runtime
+from turia.runtime.graphs import Runtime
 from turia.runtime.shape import Shape
 from turia.system.processes import in_another_process
 from turia.text.subwords import Subwords, train_subwords

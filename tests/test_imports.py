@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": {"stream"},
     "protocol": {"stream", "policy", "text"},
     "formats": {*PURE, "segmenter", "runtime", "engine", "evaluation", "system"},
-    "speech": {"stream"},
+    "speech": {"stream", "system"},
     # Transcripts are subtitle files. Speakers may send sound.
     "server": {*PURE, "segmenter", "runtime", "engine", "formats", "protocol", "speech", "system"},
     "corpus": {*PURE, "formats", "system"},

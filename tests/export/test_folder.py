@@ -13,7 +13,7 @@ from turia.errors import InputError, ModelError, ResourceError
 from turia.export.folder import write_folder
 from turia.export.tensors import random_weights
 from turia.runtime.folder import STREAMS, load_folder
-from turia.runtime.session import Runtime
+from turia.runtime.graphs import Runtime
 
 SHAPE = tiny_shape(joint=False)
 WEIGHTS = random_weights(SHAPE)

@@ -1,4 +1,4 @@
-"""The graphs as files. That they compute what torch computes is in runtime/test_session.py."""
+"""The graphs as files. That they compute what torch computes is in runtime/test_graphs.py."""
 
 from __future__ import annotations
 

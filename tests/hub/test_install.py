@@ -74,7 +74,7 @@ def test_packaged_segmenters_are_known_by_their_language() -> None:
         (["--name", "../out"], "name '../out': expected letters, digits"),
         (["--name", "de-en"], "name 'de-en': a model of this name comes with Turia"),
         (["--revision", "main"], "is a folder, which has no revisions"),
-        (["--gamma", "0"], "gamma is 0.0, expected 0.1 to 10"),
+        (["--gamma", "0"], "gamma is 0.0, expected a number from 0.1 to 10"),
         (["--policy", "guess"], "no policy 'guess'"),
     ],
 )

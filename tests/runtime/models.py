@@ -15,8 +15,8 @@ from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.export.folder import write_folder
 from turia.model.transformer import Transformer
 from turia.runtime.folder import ModelConfig, load_folder
+from turia.runtime.graphs import Runtime
 from turia.runtime.rows import Floats
-from turia.runtime.session import Runtime
 from turia.runtime.shape import Precision, Shape, shape_of
 from turia.text.layout import Ints
 

@@ -21,7 +21,7 @@ from turia.errors import ModelError
 from turia.export.folder import write_folder
 from turia.export.stored import read_weights
 from turia.runtime.folder import load_folder, write_sums
-from turia.runtime.session import Runtime
+from turia.runtime.graphs import Runtime
 from turia.text.subwords import train_subwords
 
 Change = Callable[[dict[str, Any]], object]
@@ -146,7 +146,7 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
         (lambda data: data.pop("gamma"), "missing key 'gamma'"),
         (lambda data: data.update(gamma="fast"), "gamma is 'fast', expected a number"),
         (lambda data: data.update(shape=3), "shape is 3, expected a table"),
-        (lambda data: data["shape"].update(heads=0), "shape.heads is 0, expected 1 or more"),
+        (lambda data: data["shape"].update(heads=0), "shape.heads is 0, expected a whole number from 1"),
         (
             lambda data: data["shape"].update(heads=5),
             "shape.width is 64, expected an even number of 4 or more that the 5 heads",

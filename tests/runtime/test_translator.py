@@ -69,7 +69,7 @@ def test_what_is_no_fault_of_the_graphs_is_not_called_one(model_folder: Path, mo
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("turia.runtime.session.feeds", fail)
+    monkeypatch.setattr("turia.runtime.graphs.feeds", fail)
     with pytest.raises(MemoryError):
         Translator.load(model_folder)
 
@@ -84,9 +84,9 @@ def test_segmentation_names_where_sentences_end(free_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "complaint"),
     [
-        ({"segmentation": "none"}, "segmentation is 'none', expected model, punctuation, free"),
+        ({"segmentation": "none"}, "segmentation is 'none', expected one of 'model', 'punctuation', 'free'"),
         ({"segmentation": "free", "punctuation": True}, "punctuation and segmentation 'free' are both given"),
-        ({"segmentation": "free", "cut": "length"}, "cut is 'length', expected attention or reverse"),
+        ({"segmentation": "free", "cut": "length"}, "cut is 'length', expected one of 'attention', 'reverse'"),
         ({"segmentation": "free", "cut": "reverse"}, "none is loaded: give --reverse-model"),
         ({"cut": "attention"}, "cut is given, which is for segmentation 'free'"),
         ({"segmentation": "free", "segmenter": FreeSegmenter()}, "segmenter and segmentation are both given"),

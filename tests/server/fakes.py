@@ -15,6 +15,7 @@ from tests.engine.fakes import Chaos, Echo, Fake, FreeEcho, SourceSeen, fake_mod
 from turia.engine.backend import EncodeRequest
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.policy.base import Policy
 from turia.runtime.glossary_file import GlossaryFile
 from turia.segmenter.online import FreeSegmenter, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
@@ -33,16 +34,14 @@ class FakeTranslator:
     def stream(
         self,
         *,
-        k: int | None,
-        policy: str | None = None,
+        policy: Policy | None = None,
         target_lag: str | None = None,
         punctuation: bool,
         segmenter: Segmenter | None = None,
         glossary: Glossary | None = None,
         segmentation: str | None = None,
     ) -> Stream:
-        chosen: dict[str, Any] = {"policy": policy or self.model.policy} if k is None else {"k": k}
-        settings = Settings(**chosen, history=10, target_lag=target_lag, glossary=glossary)
+        settings = Settings(policy=policy or self.model.policy, history=10, target_lag=target_lag, glossary=glossary)
         ends = FreeSegmenter() if segmentation == "free" else PunctuationSegmenter("de", window=0)
         return Stream(self.model, segmenter or ends, settings)
 

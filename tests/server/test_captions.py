@@ -18,7 +18,9 @@ from turia.engine.backend import run_steps
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.errors import ConfigError
+from turia.policy.alignatt import AlignAtt
 from turia.policy.holdn import HoldN
+from turia.policy.waitk import WaitK
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import EndOfStream, InputMessage, NewSession, Pause, ProtocolError, SettingsChange, Words
 from turia.server.captions import Captions, Input, SilenceNoticed, Tail, Word, inputs_of
@@ -27,7 +29,7 @@ from turia.server.progress import Progress
 from turia.stream.trace import RECORDS, parse_trace
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1" / "events.jsonl"
-CHOICE = StreamChoice("de-en", 2, punctuation=True)
+CHOICE = StreamChoice("de-en", WaitK(2), punctuation=True)
 
 
 def apply(captions: Captions, inputs: Sequence[Input], ms: float = 0.0) -> list[dict[str, Any]]:
@@ -36,7 +38,7 @@ def apply(captions: Captions, inputs: Sequence[Input], ms: float = 0.0) -> list[
 
 
 def begun(k: int = 2) -> Captions:
-    return Captions.begin(fake_translators(), replace(CHOICE, k=k))[0]
+    return Captions.begin(fake_translators(), replace(CHOICE, policy=WaitK(k)))[0]
 
 
 def said(*words: str, first: int = 1) -> list[Input]:
@@ -58,14 +60,14 @@ def test_source_words_come_before_what_they_cause() -> None:
 
 
 def test_the_first_event_tells_the_settings() -> None:
-    captions, first = Captions.begin(fake_translators(), replace(CHOICE, k=3))
+    captions, first = Captions.begin(fake_translators(), replace(CHOICE, policy=WaitK(3)))
     expected = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 3, "gamma": 1.0, "ms": 0.0}
     assert EVENTS.to_json(first).items() >= expected.items()
     assert captions.progress == Progress(inputs=0, events=1)
 
 
 def test_a_session_has_the_policy_that_was_chosen() -> None:
-    captions, first = Captions.begin(fake_translators(), replace(CHOICE, policy="hold-n:n=1"))
+    captions, first = Captions.begin(fake_translators(), replace(CHOICE, policy=HoldN(1)))
     assert EVENTS.to_json(first)["policy"] == "hold-n:n=1"
     events = apply(captions, said("ka", "le", "mi", "no."))
     assert [(event["word"], event["read"]) for event in events if event["type"] == "write"] == [
@@ -81,12 +83,12 @@ def test_a_session_has_the_policy_that_was_chosen() -> None:
 
 def test_who_chooses_nothing_has_the_model_s_own_policy() -> None:
     translators = fake_translators()
-    assert chosen_stream(translators, NewSession()) == StreamChoice("de-en", 4, punctuation=False)
-    assert chosen_stream(translators, NewSession(k=7)).timing()["k"] == 7
+    assert chosen_stream(translators, NewSession()) == StreamChoice("de-en", WaitK(4), punctuation=False)
+    assert chosen_stream(translators, NewSession(k=7)).policy == WaitK(7)
     own = translators["en-de"]
     own.model = replace(own.model, policy=HoldN(2))
-    assert chosen_stream(translators, NewSession("en-de")).policy == "hold-n:n=2"
-    assert chosen_stream(translators, NewSession("en-de", k=7)).policy is None
+    assert chosen_stream(translators, NewSession("en-de")).policy == HoldN(2)
+    assert chosen_stream(translators, NewSession("en-de", k=7)).policy == WaitK(7)
     assert str(any_stream(own).settings.policy) == "hold-n:n=2"
     # An unknown model is refused where the stream begins.
     assert chosen_stream(translators, NewSession("xx-yy")).model == "xx-yy"
@@ -130,7 +132,7 @@ def test_a_policy_that_the_model_cannot_have_is_refused_and_the_session_goes_on(
     events = apply(captions, said("ka", "le.", first=2))
     assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
     with pytest.raises(ProtocolError, match="this model cannot be run with policy alignatt:f=2"):
-        Captions.begin({"de-en": FakeTranslator("de-en", backend)}, replace(CHOICE, policy="alignatt:f=2"))
+        Captions.begin({"de-en": FakeTranslator("de-en", backend)}, replace(CHOICE, policy=AlignAtt(2)))
 
 
 def test_a_language_may_have_a_hyphen() -> None:
@@ -191,7 +193,7 @@ class Asked(FakeTranslator):
 
 def test_sentence_ends_come_from_elsewhere_at_once() -> None:
     translator = Asked()
-    captions, _ = Captions.begin({"de-en": translator}, StreamChoice("de-en", 9, False))
+    captions, _ = Captions.begin({"de-en": translator}, StreamChoice("de-en", WaitK(9), False))
     events = apply(captions, [*said("ka", "le"), SettingsChange(3, punctuation=True), *said("mi", first=4)])
     events += apply(captions, [SettingsChange(5, punctuation=True), EndOfStream(6)])
     # The same again changes nothing.
@@ -231,7 +233,7 @@ def test_a_state_of_release_0_1_goes_on() -> None:
     captions = Captions.restore(fake_translators(), state, Progress(8, 17))
     source, written, *_ = apply(captions, said("mi", first=9), ms=100.0)
     assert (source["index"], source["ms"], written["index"], written["sentence"]) == (8, 1300.0, 6, 2)
-    assert captions.choice == replace(CHOICE, k=3)
+    assert captions.choice == replace(CHOICE, policy=WaitK(3))
     assert captions.progress == Progress(9, 19)
 
 
@@ -322,7 +324,7 @@ def test_another_speaker_closes_the_sentence_and_is_named_behind_it() -> None:
 def test_a_session_without_a_segmenter_is_chosen_kept_and_left() -> None:
     translators = {"de-en": FakeTranslator("de-en", FreeEcho())}
     choice = chosen_stream(translators, NewSession(k=1, segmentation="free"))
-    assert choice == StreamChoice("de-en", 1, punctuation=False, free=True)
+    assert choice == StreamChoice("de-en", WaitK(1), punctuation=False, free=True)
     captions, first = Captions.begin(translators, choice)
     assert EVENTS.to_json(first)["segmentation"] == "free"
     events = apply(captions, said("ka", "ra", "mi"))

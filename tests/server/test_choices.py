@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from tests.server.fakes import fake_translators
+from turia.policy.holdn import HoldN
+from turia.policy.waitk import WaitK
+from turia.policy.whole import Whole
 from turia.protocol.messages import NewSession, SettingsChange
-from turia.server.choices import chosen_anew, chosen_stream
+from turia.server.choices import StreamChoice, chosen_anew, chosen_stream, policy_keys, policy_of
 from turia.text.glossary import parse_glossary
 
 
@@ -16,3 +19,26 @@ def test_the_terms_of_one_direction_are_none_of_another() -> None:
     assert chosen_anew(choice, SettingsChange(1, model="en-de")).glossary is None
     assert chosen_anew(choice, SettingsChange(1, model="en-de", glossary="le,no")).glossary == parse_glossary("le,no")
     assert chosen_anew(choice, SettingsChange(1, glossary="")).glossary is None
+
+
+def test_a_new_k_keeps_the_rest_of_wait_k_and_takes_the_place_of_any_other_policy() -> None:
+    assert policy_of(3, None, WaitK(9, rounding="ceil")) == WaitK(3, rounding="ceil")
+    assert policy_of(3, None, HoldN(2)) == WaitK(3)
+    assert policy_of(None, "hold-n:n=2", WaitK(9)) == HoldN(2)
+    assert policy_of(None, None, HoldN(2)) == HoldN(2)
+
+
+def test_messages_and_stored_sessions_have_the_usual_wait_k_as_a_k() -> None:
+    assert policy_keys(WaitK(7)) == (7, None)
+    for policy in (WaitK(7, rounding="ceil"), WaitK(1000), HoldN(2), Whole()):
+        k, text = policy_keys(policy)
+        assert (k, policy_of(k, text, WaitK())) == (4, policy)
+
+
+def test_who_chooses_a_policy_does_not_want_it_moved() -> None:
+    choice = StreamChoice("de-en", WaitK(3), punctuation=True, target_lag="3s")
+    assert chosen_anew(choice, SettingsChange(1, k=5)).target_lag is None
+    assert chosen_anew(choice, SettingsChange(1, policy="hold-n:n=2")).target_lag is None
+    assert chosen_anew(choice, SettingsChange(1, model="en-de")).target_lag == "3s"
+    both = chosen_anew(choice, SettingsChange(1, k=5, target_lag="2s"))
+    assert (both.policy, both.target_lag) == (WaitK(5), "2s")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.fakes import fake_translators
+from turia.policy.waitk import WaitK
 from turia.server.choices import StreamChoice
 from turia.server.clocks import Clocks
 from turia.server.limits import Limits
@@ -34,7 +35,7 @@ def test_a_clock_that_jumps_deletes_no_session_until_the_next_look(
     async def jump() -> None:
         hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
         await hub.start()
-        session_id, _ = await hub.create("a", StreamChoice("de-en", 2, punctuation=True))
+        session_id, _ = await hub.create("a", StreamChoice("de-en", WaitK(2), punctuation=True))
         now = time.time()
         monkeypatch.setattr(time, "time", lambda: now + 2 * WEEK)
         await hub._forget_old()

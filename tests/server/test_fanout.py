@@ -15,6 +15,7 @@ from tests.server.redises import RedisServer
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
 from tests.server.test_room_routes import ask
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import EndOfStream, NewSession, Pause, ProtocolError, SettingsChange
 from turia.server.admission import RefusedError
 from turia.server.captions import NumberedInput, Word
@@ -90,7 +91,7 @@ def test_all_languages_get_the_words_and_the_sentences_of_the_speaker(tmp_path: 
             assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu", "ra", "so"]
             assert await lengths(hub, f"{session_id}.{code}") == [2, 3, 1, 1]
         assert french.task is not None
-        assert french.task.captions.choice.k == 1, "another latency is for all"
+        assert french.task.captions.choice.policy == WaitK(1), "another latency is for all"
         with pytest.raises(ProtocolError, match="speak there"):
             await join(hub, f"{session_id}.fr")
         await hub.delete(session_id)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from turia.errors import InputError
+from turia.policy.waitk import WaitK
 from turia.server.access import LOCAL, Keys
 from turia.server.choices import StreamChoice
 from turia.server.keyring import KeyFile, note_use, read_keys
@@ -76,7 +77,7 @@ def test_the_speakers_of_a_revoked_key_are_sent_away(tmp_path: Path) -> None:
         await hub.start()
         readers = {}
         for owner in ("gone", "stays"):
-            session_id, _ = await hub.create(owner, StreamChoice("de-en", 2, punctuation=True))
+            session_id, _ = await hub.create(owner, StreamChoice("de-en", WaitK(2), punctuation=True))
             session = await hub.find(session_id)
             assert session is not None
             readers[owner] = await hub.join(session, "speaker", await hub.next_turn(session_id))

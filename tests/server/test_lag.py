@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.fakes import WORDS, Echo, TargetSeen, current, subwords
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import Logits, run_steps
+from turia.policy.waitk import WaitK
 from turia.protocol.events import Event, SettingsInForce
 from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail, Word
@@ -19,7 +20,7 @@ from turia.server.lag import Lag
 from turia.stream.trace import SentenceEnd, Write
 from turia.text.symbols import BRK_ID
 
-CHOICE = StreamChoice("de-en", 2, punctuation=True)
+CHOICE = StreamChoice("de-en", WaitK(2), punctuation=True)
 
 
 def apply(captions: Captions, inputs: list[Input]) -> list[Event]:
@@ -31,7 +32,7 @@ def said(text: str) -> list[Input]:
 
 
 def begun(k: int = 2) -> Captions:
-    return Captions.begin(fake_translators(), replace(CHOICE, k=k))[0]
+    return Captions.begin(fake_translators(), replace(CHOICE, policy=WaitK(k)))[0]
 
 
 def test_each_target_word_leaves_those_waiting_that_were_read_and_not_translated() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from turia.errors import InputError
+from turia.policy.waitk import WaitK
 from turia.server.admission import RefusedError
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
@@ -46,7 +47,7 @@ def test_a_store_that_does_not_answer_changes_nothing() -> None:
 
 
 def test_a_key_past_its_quota_is_held_and_let_go_when_sessions_are_deleted(tmp_path: Path) -> None:
-    choice = StreamChoice("de-en", 2, punctuation=True)
+    choice = StreamChoice("de-en", WaitK(2), punctuation=True)
 
     async def store_much() -> None:
         store = SqliteStore(tmp_path / "sessions.sqlite")

@@ -16,6 +16,7 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import Refusal
 from turia.server.admission import RefusedError
 from turia.server.captions import Word
@@ -27,7 +28,7 @@ from turia.server.sessions import Hub
 from turia.server.stores.sqlite import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}
-CHOICE = StreamChoice("de-en", 4, punctuation=True)
+CHOICE = StreamChoice("de-en", WaitK(4), punctuation=True)
 
 
 def test_a_text_is_translated(server: FakeServer) -> None:

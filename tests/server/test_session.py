@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.server.fakes import fake_translators
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import EndOfStream, Pause, ProtocolError, Refusal
 from turia.schema import JsonObject
 from turia.server.captions import Captions, Word
@@ -16,7 +17,7 @@ from turia.server.session import RECENT, ActiveSession, EventReader
 from turia.server.stores.base import StoredSession
 from turia.server.worker import Task
 
-CAPTIONS, _ = Captions.begin(fake_translators(), StreamChoice("de-en", 2, punctuation=True))
+CAPTIONS, _ = Captions.begin(fake_translators(), StreamChoice("de-en", WaitK(2), punctuation=True))
 STORED = StoredSession("id", "owner", "hash", 10.0, 10.0, Progress(4, 9), CAPTIONS.state(), token=3)
 
 

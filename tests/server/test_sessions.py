@@ -18,6 +18,7 @@ from tests.server.fakes import FakeTranslator, fake_translators
 from tests.server.redises import RedisServer
 from turia.engine.stream import Stream
 from turia.errors import ModelError
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import ProtocolError, SettingsChange
 from turia.schema import JsonObject
 from turia.server.admission import RefusedError
@@ -32,7 +33,7 @@ from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
 
-CHOICE = StreamChoice("de-en", 2, punctuation=True)
+CHOICE = StreamChoice("de-en", WaitK(2), punctuation=True)
 
 
 class SlowStore(RedisStore):

@@ -11,6 +11,7 @@ import pytest
 from starlette.websockets import WebSocket
 
 from tests.server.fakes import fake_translators
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import Pong
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
@@ -45,7 +46,7 @@ def test_pongs_do_not_pile_up_for_who_does_not_read_them(tmp_path: Path) -> None
         limits = Limits(words_per_second=1e9, burst=1e9)
         hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), limits, Metrics())
         await hub.start()
-        session_id, _ = await hub.create("owner", StreamChoice("de-en", 2, punctuation=True))
+        session_id, _ = await hub.create("owner", StreamChoice("de-en", WaitK(2), punctuation=True))
         session = await hub.find(session_id)
         assert session is not None
         reader, socket = await hub.join(session, "viewer"), Deaf()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.fakes import fake_translators
+from turia.policy.waitk import WaitK
 from turia.schema import JsonObject
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
@@ -17,7 +18,7 @@ from turia.server.sessions import Hub
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.sqlite import SqliteStore
 
-CHOICE = StreamChoice("de-en", 2, punctuation=True)
+CHOICE = StreamChoice("de-en", WaitK(2), punctuation=True)
 
 
 class Failing(SqliteStore):

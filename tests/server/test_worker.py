@@ -14,6 +14,7 @@ from tests.engine.fakes import Echo
 from tests.server.fakes import fake_translators
 from turia.engine.backend import Steps
 from turia.engine.tail import Tentative
+from turia.policy.waitk import WaitK
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import SettingsChange, Words
 from turia.server.captions import Captions, Tail, inputs_of
@@ -38,7 +39,7 @@ TRANSLATORS = fake_translators()
 
 
 def task(store: SqliteStore, name: str, model: str = "de-en") -> Task:
-    captions, event = Captions.begin(TRANSLATORS, StreamChoice(model, 1, punctuation=True))
+    captions, event = Captions.begin(TRANSLATORS, StreamChoice(model, WaitK(1), punctuation=True))
     stored = StoredSession(name, "owner", "hash", 0.0, 0.0, captions.progress, captions.state())
     store.create(stored, [EVENTS.to_json(event)])
     return Task(name, captions, 0.0)

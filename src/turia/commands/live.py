@@ -91,8 +91,8 @@ def translate(
     """Translate a stream of words. Each translated word is printed as soon as it is decided."""
     from turia.commands.translate import run, warn
     from turia.runtime.glossary_file import GlossaryFile, read_glossary
-    from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
+    from turia.system.onnx import CPU, GPU
 
     if reverse_model is not None and segmentation != "free":
         raise InputError("--reverse-model is for --segmentation free")

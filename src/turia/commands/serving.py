@@ -101,7 +101,6 @@ def serve(
 
     from turia.commands.recognisers import check_recognisers, load_recognition
     from turia.runtime.home import packaged_models
-    from turia.runtime.session import CPU, GPU
     from turia.runtime.translator import Translator
     from turia.server.addresses import checked_public_url
     from turia.server.capacity import FIRST_SECONDS, TOGETHER, measured_streams
@@ -113,6 +112,7 @@ def serve(
     from turia.server.rooms import parse_room
     from turia.server.serve import ServeOptions, check_origins, checked_access, data_folder, listen
     from turia.server.serve import serve as run_server
+    from turia.system.onnx import CPU, GPU
 
     if store is not None:
         needs("redis")

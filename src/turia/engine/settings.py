@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from operator import index
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from turia.config import MOST_HYPOTHESES
 from turia.engine.model import Model, without_attention, without_rows
@@ -12,8 +11,9 @@ from turia.errors import ConfigError, ModelError
 from turia.policy.base import LearnedPolicy, LookingPolicy, Policy, check_heads
 from turia.policy.lag import TargetLag, parse_target_lag
 from turia.policy.table import POLICIES, parse_policy
-from turia.policy.waitk import MOST_WORDS, Rounding, WaitK
+from turia.policy.waitk import MOST_WORDS, Ratio, Rounding, WaitK
 from turia.policy.whole import Whole
+from turia.schema import checked, whole
 from turia.text.glossary import Glossary, parse_glossary
 
 Encoding = Literal["incremental", "full"]
@@ -32,27 +32,27 @@ class Settings:
 
     policy: Policy
     """When a word is written (docs/policies.md)."""
-    gamma: float
+    gamma: Ratio
     """Target words per source word."""
-    history: int
+    history: Annotated[int, whole(0, MOST_WORDS)]
     """Words of history on either side; 0 for none."""
     encoding: Encoding
     """`incremental` keeps encoder states; `full` encodes the window again at each READ, with all words seeing all if
     the encoder is no unidirectional one."""
     recompute: bool
     """Decoder states of words already written are computed again with all the source read since (the authors' way)."""
-    beam: int
+    beam: Annotated[int, whole(1, MOST_HYPOTHESES)]
     """Hypotheses of the speculative beam; 1 is greedy (Eq. 1)."""
-    lookahead: int
+    lookahead: Annotated[int, whole(1, LONGEST_WORD)]
     """Pieces that the speculative beam looks ahead while the sentence is still being spoken."""
-    max_lag: int
+    max_lag: Annotated[int, whole(1, MOST_WORDS)]
     """Source words by which a policy that looks at drafts may fall behind; then the engine commits a word of its own
     accord."""
     target_lag: TargetLag | None
     """The mean lag that is kept by moving the policy's parameter between sentences; None leaves it as it is."""
     glossary: Glossary | None
     """How terms are to be translated (docs/terms.md)."""
-    first_block: int | None
+    first_block: Annotated[int, whole(1, MOST_WORDS)] | None
     """Words that a sentence begins with and that see each other in a partial bidirectional encoder. None: as many as
     had been read when its first word was written. Streams of one speaker that have the same number share what the
     encoder computes (turia.engine.shared)."""
@@ -74,25 +74,20 @@ class Settings:
         first_block: int | None = None,
     ) -> None:
         """`k` and `rounding` are short for a wait-k policy; a `glossary` may be given as the text of a table."""
-        if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.1 <= gamma <= 10:
-            raise ConfigError(f"gamma is {gamma!r}, expected 0.1 to 10")
-        if encoding not in ("incremental", "full"):
-            raise ConfigError(f"encoding is {encoding!r}, expected 'incremental' or 'full'")
-        if not isinstance(recompute, bool):
-            raise ConfigError(f"recompute is {recompute!r}, expected True or False")
-        values: dict[str, Any] = {
+        given = {
             "policy": _policy(policy, k, rounding),
             "gamma": gamma,
-            "history": _whole("history", history, 0, MOST_WORDS),
+            "history": history,
             "encoding": encoding,
             "recompute": recompute,
-            "beam": _whole("beam", beam, 1, MOST_HYPOTHESES),
-            "lookahead": _whole("lookahead", lookahead, 1, LONGEST_WORD),
-            "max_lag": _whole("max_lag", max_lag, 1, MOST_WORDS),
+            "beam": beam,
+            "lookahead": lookahead,
+            "max_lag": max_lag,
+            "target_lag": None if target_lag is None else parse_target_lag(target_lag),
+            "glossary": _glossary(glossary),
+            "first_block": first_block,
         }
-        values["glossary"] = _glossary(glossary)
-        values["first_block"] = None if first_block is None else _whole("first_block", first_block, 1, MOST_WORDS)
-        values["target_lag"] = None if target_lag is None else parse_target_lag(target_lag)
+        values = checked(Settings, given)
         if target_lag is not None and not values["policy"].movable:
             raise ConfigError(
                 f"target_lag is {values['target_lag']}, but policy {values['policy'].name} has no parameter that "
@@ -201,12 +196,8 @@ def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:
         if not isinstance(policy, Policy):
             raise ConfigError(f"policy is {policy!r}, expected a policy such as 'wait-k:k=4'")
         return policy
-    if rounding is not _UNSET and rounding not in ("floor", "ceil"):
-        raise ConfigError(f"rounding is {rounding!r}, expected 'floor' or 'ceil'")
-    return WaitK(
-        k=WaitK.k if k is _UNSET else _whole("k", k, 1, MOST_WORDS),
-        rounding=WaitK.rounding if rounding is _UNSET else rounding,
-    )
+    given = {"k": k, "rounding": rounding}
+    return WaitK(**checked(WaitK, {name: value for name, value in given.items() if value is not _UNSET}))
 
 
 def _glossary(given: Glossary | str | None) -> Glossary | None:
@@ -215,14 +206,3 @@ def _glossary(given: Glossary | str | None) -> Glossary | None:
     glossary = parse_glossary(given) if isinstance(given, str) else given
     # One without terms is as good as none.
     return glossary if glossary is not None and len(glossary) else None
-
-
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    try:
-        # Whole numbers of numpy too; true and false are none, though Python takes them for 1 and 0.
-        number = None if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = None
-    if number is None or not least <= number <= most:
-        raise ConfigError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
-    return number

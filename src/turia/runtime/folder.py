@@ -14,14 +14,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from turia import __version__
 from turia.config import MOST_HYPOTHESES, Search
 from turia.errors import ConfigError, InputError, ModelError
 from turia.policy.dial import DialPoint, check_dial, default_policy
 from turia.runtime.shape import Precision, Shape, check_width, upgraded
-from turia.schema import from_dict, to_dict
+from turia.schema import AboveZero, Natural, checked, from_dict, to_dict, whole
 from turia.system.files import MOST_JSON, check_plain, read_json
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords
@@ -73,15 +73,15 @@ class ModelConfig:
     target_language: str
     shape: Shape
     precision: Precision
-    gamma: float
+    gamma: AboveZero
     """Target words to a source word, measured on the training corpus (METHOD section 2)."""
-    history: int
+    history: Natural
     """Words of history on either side that streams have unless told otherwise."""
     trained_k: tuple[int, int] | None = None
     """Smallest and largest k; without it, 1 up to the length of a sentence. Of whole sentences alone, `OFFLINE_K`; with
     masks anchored at the window, in its pieces."""
     normalisation: int = NORMALISATION
-    beam: int = 1
+    beam: Annotated[int, whole(1, MOST_HYPOTHESES)] = 1
     """Hypotheses of the search that streams have unless told otherwise; 1 is greedy."""
     attention_layer: int = -1
     """The decoder layer whose cross-attention policies look at; -1 is the last."""
@@ -105,13 +105,8 @@ class ModelConfig:
     """Whether it was trained to work without a segmenter too."""
 
     def __post_init__(self) -> None:
-        for name, value in vars(self.shape).items():
-            least = 0 if name == "first_position" else 1
-            if isinstance(value, int) and not isinstance(value, bool) and value < least:
-                raise ConfigError(f"shape.{name} is {value}, expected {least} or more")
+        checked(ModelConfig, vars(self))
         check_width("shape", self.shape.width, self.shape.heads, self.shape.positions)
-        if self.gamma <= 0:
-            raise ConfigError(f"gamma is {self.gamma}, expected a number above 0")
         layers = self.shape.decoder_layers
         if not -layers <= self.attention_layer < layers:
             raise ConfigError(f"attention_layer is {self.attention_layer}, but the decoder has {layers} layers")
@@ -129,8 +124,6 @@ class ModelConfig:
             raise ConfigError(f"closes_prefixes is true, but encoder {self.shape.encoder!r} keeps what it has encoded")
         default_policy(self.policy)
         check_dial(self.dial)
-        if not 1 <= self.beam <= MOST_HYPOTHESES:
-            raise ConfigError(f"beam is {self.beam}, expected a whole number from 1 to {MOST_HYPOTHESES}")
 
     def subword_files(self) -> tuple[str, str]:
         """Files of the source's and of the target's subwords."""

@@ -16,13 +16,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
+from onnxruntime import InferenceSession
 
 from turia.errors import ConfigError, ModelError
 from turia.policy.base import Head, State
 from turia.runtime.folder import SUMS_FILE, WEIGHTS_FILE, ModelFolder, read_sums
 from turia.schema import from_dict
 from turia.system.files import read_json
+from turia.system.onnx import load_graph
 
 HEADS_FILE = "heads.json"
 VERSION = 1
@@ -77,20 +78,17 @@ class OnnxHead:
 
     def __call__(self, values: State) -> float:
         """The probability."""
-        (found,) = self._session.run(None, {"values": values[None]})
+        (found,) = self._graph.run(None, {"values": values[None]})
         return float(found[0, 0])
 
     @cached_property
-    def _session(self) -> onnxruntime.InferenceSession:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
+    def _graph(self) -> InferenceSession:
         try:
-            session = onnxruntime.InferenceSession(self.path, options, providers=["CPUExecutionProvider"])
-            session.run(None, {"values": np.zeros((1, self.values), dtype=np.float32)})
+            graph = load_graph(self.path)
+            graph.run(None, {"values": np.zeros((1, self.values), dtype=np.float32)})
         except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
             raise ModelError(f"{self.path}: cannot be run as a head of {self.values} values") from error
-        return session
+        return graph
 
 
 def head_list(folder: ModelFolder) -> HeadList:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from turia.config import Anchor, Encoder, ModelSettings
 from turia.errors import ConfigError
-from turia.schema import from_dict
+from turia.schema import Natural, Positive, checked, from_dict
 
 Precision = Literal["float32", "int8"]
 """Of a model's matrices."""
@@ -20,21 +20,21 @@ Activation = Literal["relu", "swish", "gelu"]
 class Shape:
     """All that determines the Transformer's computation, but its weights."""
 
-    width: int
-    feed_forward: int
-    heads: int
-    encoder_layers: int
-    decoder_layers: int
-    source_vocabulary: int
-    target_vocabulary: int
+    width: Positive
+    feed_forward: Positive
+    heads: Positive
+    encoder_layers: Positive
+    decoder_layers: Positive
+    source_vocabulary: Positive
+    target_vocabulary: Positive
     joint: bool
     """One embedding for both sides."""
     encoder: Encoder
     anchor: Anchor
     pre_norm: bool
-    max_positions: int
+    max_positions: Positive
     positions: Positions = "sinusoidal"
-    first_position: int = 0
+    first_position: Natural = 0
     """The place of a sequence's first piece in the table of sinusoids: 2 in models of fairseq."""
     activation: Activation = "relu"
     scaled_embedding: bool = True
@@ -42,6 +42,9 @@ class Shape:
     logits_bias: bool = False
     source_opening: bool = True
     """Whether a source begins with a symbol, the opening one or that of its language."""
+
+    def __post_init__(self) -> None:
+        checked(Shape, vars(self))
 
     @property
     def head_size(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from turia.engine.audience import Audience, common_block
 from turia.engine.model import Attention, Model
@@ -26,12 +27,14 @@ from turia.runtime.folder import (
     read_sums,
 )
 from turia.runtime.glossary_file import GlossaryFile, read_glossary
+from turia.runtime.graphs import Runtime
 from turia.runtime.heads import load_heads
 from turia.runtime.home import added_models, named_model, packaged_models
-from turia.runtime.session import CPU, Runtime
+from turia.schema import Natural, checked
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
-from turia.segmenter.online import MAX_WORDS, Cut, FreeSegmenter, Reason, Segmenter, is_count
+from turia.segmenter.online import MAX_WORDS, Cut, FreeSegmenter, Reason, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.system.onnx import CPU
 from turia.text.glossary import Glossary
 
 Segmentation = Literal["model", "punctuation", "free"]
@@ -47,6 +50,16 @@ def find_model(model: str | Path) -> Path:
         return Path(model)
     known = ", ".join([*packaged_models(), *added_models()]) or "none"
     raise ModelError(f"no model {str(model)!r}: it is no folder, and the installed models are: {known}")
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Types and ranges of what `load` and `stream` take beside the settings of the engine."""
+
+    streams: Natural
+    window: Natural
+    segmentation: Segmentation | None
+    cut: Cut | None
 
 
 class Translator:
@@ -81,8 +94,7 @@ class Translator:
         `history`, `beam` and `policy` are what new streams have unless told otherwise, in place of the model's own.
         `reverse_model`, of the opposite direction, is for streams without a segmenter (docs/segmenter.md).
         """
-        if not is_count(streams):
-            raise InputError(f"streams is {streams!r}, expected a whole number")
+        checked(_Given, {"streams": streams})
         folder = load_folder(find_model(model))
         if folder.config.shape.max_positions < LEAST_POSITIONS:
             raise ModelError(
@@ -231,13 +243,9 @@ class Translator:
         return self._segmenter(_SEGMENTATION_OF.get(kind, "model"), window, max_words, saved.get("cut"))
 
     def _segmenter(self, segmentation: Segmentation, window: int, max_words: int, cut: Cut | None) -> Segmenter:
-        if not is_count(window):
-            raise InputError(f"window is {window!r}, expected a whole number of words from 0")
+        checked(_Given, {"window": window, "cut": cut})
         if segmentation == "free":
-            chosen = cut or ("attention" if self.model.reverse is None else "reverse")
-            if chosen not in get_args(Cut):
-                raise InputError(f"cut is {chosen!r}, expected {' or '.join(get_args(Cut))}")
-            return FreeSegmenter(chosen)
+            return FreeSegmenter(cut or ("attention" if self.model.reverse is None else "reverse"))
         if segmentation == "punctuation":
             return PunctuationSegmenter(self.config.source_language, window, max_words)
         if SETTINGS_FILE not in self._listed:
@@ -250,8 +258,7 @@ class Translator:
 
 def _segmentation(named: Segmentation | None, punctuation: bool, cut: Cut | None) -> Segmentation:
     """Where sentence ends come from; `punctuation` is what earlier releases had for its name."""
-    if named is not None and named not in get_args(Segmentation):
-        raise InputError(f"segmentation is {named!r}, expected {', '.join(get_args(Segmentation))}")
+    checked(_Given, {"segmentation": named})
     if punctuation and named not in (None, "punctuation"):
         raise InputError(f"punctuation and segmentation {named!r} are both given: choose one of them")
     if cut is not None and named != "free":

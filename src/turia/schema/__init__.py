@@ -7,7 +7,8 @@ there is one rule for types, one for ranges, and one wording for errors:
 
 A value is never converted, but for whole numbers where a number is expected: true is not 1, and "4" is not 4. The
 range of a value is part of its type (`Annotated[int, whole(1, 100)]`); what several values must satisfy together is
-checked by the dataclass, in `__post_init__`.
+checked by the dataclass, in `__post_init__`. What Python code gives, such as the settings of a stream, is held to the
+same types by `checked`.
 
 Keys that a dataclass does not know are refused, with the nearest known one named, or passed over, where data of later
 releases is to be read too. Paths are relative to the folder of the file that names them. A TOML file may begin with
@@ -15,7 +16,7 @@ releases is to be read too. Paths are relative to the folder of the file that na
 """
 
 from turia.schema.json_lines import Tagged, read_json, write_json
-from turia.schema.records import JsonObject, expectations, from_dict, to_dict
+from turia.schema.records import JsonObject, checked, expectations, from_dict, to_dict
 from turia.schema.rules import (
     AboveZero,
     AtLeastOne,
@@ -45,6 +46,7 @@ __all__ = [
     "Rule",
     "Share",
     "Tagged",
+    "checked",
     "expectations",
     "from_dict",
     "load_toml",

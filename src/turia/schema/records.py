@@ -47,6 +47,18 @@ def from_dict(
         raise ConfigError(f"{prefix}{error}") from error
 
 
+def checked(kind: type[Any], values: Mapping[str, Any]) -> JsonObject:
+    """Values of fields of the dataclass `kind`, by their names, held to the fields' types and ranges. For values that
+    come from Python and not from data: numbers of numpy are numbers too, and are given back as Python's."""
+    fields = _shape(kind).fields
+    return {name: fields[name].read(_of_python(value), name, None) for name, value in values.items()}
+
+
+def _of_python(value: Any) -> Any:
+    as_python = getattr(value, "item", None)
+    return as_python() if getattr(value, "ndim", None) == 0 and callable(as_python) else value
+
+
 def to_dict(record: Any) -> JsonObject:
     """Plain JSON data from a dataclass, such that `from_dict` gives it back; keys without a value are left out."""
     plain = {}
@@ -102,6 +114,8 @@ class _Shape:
     """All that are read: those of earlier releases too."""
     required: dict[str, str]
     """Keys by the names of their fields."""
+    fields: dict[str, _Type]
+    """Types by the names of fields."""
 
 
 _SHAPES: dict[type[Any], _Shape] = {}
@@ -118,7 +132,7 @@ def _shape(kind: type[Any]) -> _Shape:
             if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
                 required[item.name] = key
         old = {name: written[key] for name, key in getattr(kind, "OLD_KEYS", {}).items()}
-        _SHAPES[kind] = _Shape(written, written | old, required)
+        _SHAPES[kind] = _Shape(written, written | old, required, {key.name: key.type for key in written.values()})
     return _SHAPES[kind]
 
 
@@ -141,11 +155,14 @@ def _type(hint: Any) -> _Type:
         return _Type("a path", read_path)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return _table(hint)
-    return _plain_type(hint)
+    return _plain_type(hint) if hint in _NAMES else _instance_type(hint)
+
+
+_NAMES: dict[type[Any], str] = {int: "a whole number", str: "a string", bool: "true or false", dict: "an object"}
 
 
 def _plain_type(kind: type[Any]) -> _Type:
-    expected = {int: "a whole number", str: "a string", bool: "true or false", dict: "an object"}[kind]
+    expected = _NAMES[kind]
 
     def read(value: Any, key: str, base: Path | None) -> Any:
         # Not isinstance: true is a whole number to Python.
@@ -154,6 +171,17 @@ def _plain_type(kind: type[Any]) -> _Type:
         return value
 
     return _Type(expected, read, kind)
+
+
+def _instance_type(kind: type[Any]) -> _Type:
+    """Objects of a class that no data holds; only `checked` meets them."""
+
+    def read(value: Any, key: str, base: Path | None) -> Any:
+        if not isinstance(value, kind):
+            raise MismatchError(key, value, f"a {kind.__name__}")
+        return value
+
+    return _Type(f"a {kind.__name__}", read)
 
 
 def _read_number(value: Any, key: str, base: Path | None) -> float:
@@ -234,6 +262,8 @@ def _list(arguments: tuple[Any, ...]) -> _Type:
 
 def _table(kind: type[Any]) -> _Type:
     def read(value: Any, key: str, base: Path | None) -> Any:
+        if isinstance(value, kind):
+            return value
         if not isinstance(value, dict):
             raise MismatchError(key, value, "a table")
         return from_dict(kind, value, base, f"{key}.")

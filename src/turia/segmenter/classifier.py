@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from turia.errors import ModelError
 from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state, is_words
 from turia.segmenter.window import PAST, window_ids
 from turia.system.files import read_json
+from turia.system.onnx import load_graph
 from turia.text.normalise import normalise_word
 from turia.text.vocabulary import Vocabulary
 
@@ -108,12 +108,12 @@ class Classifier:
             raise ModelError(
                 f"{folder / VOCABULARY_FILE}: {len(self.vocabulary)} entries, expected {self.settings.vocabulary}"
             )
-        self._session = _session(folder / graph_file(window), threads)
+        self._graph = load_graph(folder / graph_file(window), threads)
         self._check_shapes(folder / graph_file(window))
 
     def probabilities(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """[B] probabilities that a sentence ends at the word of each window ids [B, P + 1 + w]."""
-        result: npt.NDArray[np.float32] = self._session.run(["probability"], {"ids": ids})[0]
+        result: npt.NDArray[np.float32] = self._graph.run(["probability"], {"ids": ids})[0]
         return result
 
     def __deepcopy__(self, memo: object) -> Classifier:
@@ -122,28 +122,14 @@ class Classifier:
 
     def _check_shapes(self, path: Path) -> None:
         length = PAST + 1 + self.window
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        inputs, outputs = self._graph.get_inputs(), self._graph.get_outputs()
         shapes = [(item.name, item.type, item.shape[1:]) for item in (*inputs, *outputs)]
         expected = [("ids", "tensor(int64)", [length]), ("probability", "tensor(float)", [])]
         if shapes != expected:
             raise ModelError(f"{path}: takes and gives {shapes}, expected {expected}")
-        rows = self._session.get_modelmeta().custom_metadata_map.get("vocabulary")
+        rows = self._graph.get_modelmeta().custom_metadata_map.get("vocabulary")
         if rows != str(len(self.vocabulary)):
             raise ModelError(f"{path}: made for a vocabulary of {rows} entries, not {len(self.vocabulary)}")
-
-
-def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Errors come as exceptions; the log would repeat them on standard error.
-    options.log_severity_level = 4
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file")
-    try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
-        raise ModelError(f"{path}: cannot be loaded: {str(error).splitlines()[0]}") from error
 
 
 class ClassifierSegmenter(Segmenter):

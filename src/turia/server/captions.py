@@ -23,6 +23,7 @@ from turia.engine.model import Model
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.errors import ConfigError, InputError, ModelError
+from turia.policy.waitk import WaitK
 from turia.protocol.corrections import Correct, Insert, TextChange
 from turia.protocol.events import Event, SettingsInForce, SourceWord
 from turia.protocol.messages import (
@@ -36,7 +37,16 @@ from turia.protocol.messages import (
 )
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
 from turia.segmenter.relayed import RelayedSegmenter
-from turia.server.choices import StreamChoice, Translators, begin_stream, change_stream, chosen_anew, glossary_of
+from turia.server.choices import (
+    StreamChoice,
+    Translators,
+    begin_stream,
+    change_stream,
+    chosen_anew,
+    glossary_of,
+    policy_keys,
+    policy_of,
+)
 from turia.server.edits import Edits, Steered
 from turia.server.progress import Progress
 from turia.server.relay import Relayed
@@ -141,7 +151,7 @@ class Captions:
     ) -> None:
         self.translators, self.stream = translators, stream
         self.choice = choice
-        """The last one; the stream itself takes a new k with the next sentence."""
+        """The last one; the stream itself takes a new policy with the next sentence."""
         self.progress = progress
         """What `state()` stands for."""
         self._before = before
@@ -173,6 +183,7 @@ class Captions:
         if found.version != STATE_VERSION or model not in translators:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
         try:
+            policy = policy_of(found.k, found.policy, WaitK())
             segmenter = RelayedSegmenter(found.stream["segmenter"]["window"]) if found.follows else None
             stream = translators[model].restore(found.stream, segmenter)
         except InputError as error:
@@ -182,7 +193,7 @@ class Captions:
             log.error("a stored state cannot be restored: %s", type(error).__name__)
             raise ProtocolError("session", DAMAGED) from None
         choice = StreamChoice(
-            *(model, found.k, found.punctuation, found.policy, found.pause, found.target_lag, found.also),
+            *(model, policy, found.punctuation, found.pause, found.target_lag, found.also),
             follows=found.follows,
             glossary=stream.glossary if found.own_glossary else None,
             free=found.free,
@@ -192,17 +203,18 @@ class Captions:
     def state(self) -> str:
         """Everything `restore` needs, as JSON."""
         choice, stream = self.choice, self.stream.state()
+        k, policy = policy_keys(choice.policy)
         return write_json(
             to_dict(
                 _State(
                     STATE_VERSION,
-                    choice.k,
+                    k,
                     choice.punctuation,
                     self._ms,
                     self._before,
                     stream,
                     self._at,
-                    choice.policy,
+                    policy,
                     choice.pause,
                     choice.target_lag,
                     choice.also,
@@ -289,17 +301,13 @@ class Captions:
 
     def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:
         old = self.choice
-        # A new k is wait-k again, whatever the policy was.
-        policy = change.policy if change.policy or change.k else old.policy
-        # Whoever chooses a fixed k or policy does not want it moved.
-        target = change.target_lag if change.target_lag or change.k or change.policy else old.target_lag
-        self.choice = replace(chosen_anew(old, change), k=change.k or old.k, policy=policy, target_lag=target)
+        self.choice = chosen_anew(old, change)
         events: list[Event] = []
         try:
             if change.k or change.policy or change.target_lag:
                 change_stream(self.stream, self.choice)
         except (ModelError, ConfigError) as error:
-            self.choice = replace(self.choice, k=old.k, policy=old.policy, target_lag=old.target_lag)
+            self.choice = replace(self.choice, policy=old.policy, target_lag=old.target_lag)
             events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
         if any(getattr(self.choice, name) != getattr(old, name) for name in ("model", "punctuation", "free")):
             # Engines run a batch for one model, and a stream has one segmenter: this one ends.
@@ -358,18 +366,19 @@ class Captions:
     def settings_event(self, ms: float = 0.0) -> SettingsInForce:
         """The settings as they were chosen last."""
         settings, (source, target) = self.stream.settings, self.model.languages
+        k, policy = policy_keys(self.choice.policy)
         return SettingsInForce(
             self.model.name,
             source,
             target,
-            self.choice.k,
+            k,
             settings.gamma,
             settings.beam,
             ms,
             self.stream.segmenter.window,
             settings.history,
             self.choice.punctuation,
-            self.choice.policy,
+            policy,
             self.choice.target_lag,
             len(self.stream.glossary or ()) or None,
             "free" if self.choice.free else None,

@@ -10,8 +10,10 @@ from turia.engine.model import Model
 from turia.engine.stream import Stream
 from turia.engine.terms import check_glossary
 from turia.errors import ConfigError, ModelError
+from turia.policy.base import Policy
+from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import NewSession, ProtocolError, SettingsChange
+from turia.protocol.messages import MAX_K, NewSession, ProtocolError, SettingsChange
 from turia.runtime.glossary_file import GlossaryFile
 from turia.segmenter.online import Segmenter
 from turia.segmenter.relayed import RelayedSegmenter
@@ -28,8 +30,7 @@ class Translating(Protocol):
     def stream(
         self,
         *,
-        k: int | None,
-        policy: str | None = None,
+        policy: Policy | None = None,
         target_lag: str | None = None,
         punctuation: bool,
         segmenter: Segmenter | None = None,
@@ -48,10 +49,8 @@ class StreamChoice:
     """What a client has chosen for its session."""
 
     model: str
-    k: int
+    policy: Policy
     punctuation: bool
-    policy: str | None = None
-    """In place of wait-k with this k."""
     pause: float | None = None
     """Seconds of silence that close a sentence; None is what the server has."""
     target_lag: str | None = None
@@ -67,15 +66,31 @@ class StreamChoice:
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
-        rule = {"k": self.k} if self.policy is None else {"policy": self.policy}
-        return {**rule, "target_lag": self.target_lag}
+        return {"policy": self.policy, "target_lag": self.target_lag}
+
+
+def policy_of(k: int | None, text: str | None, before: Policy) -> Policy:
+    """The policy that messages and stored sessions mean by `k` and `policy`, after another one."""
+    if text is not None:
+        return parse_policy(text)
+    if k is None:
+        return before
+    return replace(before, k=k) if isinstance(before, WaitK) else WaitK(k)
+
+
+def policy_keys(policy: Policy) -> tuple[int, str | None]:
+    """`k` and `policy` for messages and stored sessions. The usual wait-k is its k alone, as in release 0.1; beside any
+    other policy `k` means nothing."""
+    if isinstance(policy, WaitK) and policy == WaitK(policy.k) and policy.k <= MAX_K:
+        return policy.k, None
+    return WaitK.k, str(policy)
 
 
 def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     """A new stream of the engine. Here and in `change_stream` a client's choices become the engine's settings."""
     if choice.model not in translators:
         raise ProtocolError("model", f"no such model; this server has {', '.join(translators)}")
-    timing = {"k": None, **choice.timing()}
+    timing = choice.timing()
     try:
         if glossary := glossary_of(translators, choice):
             timing["glossary"] = glossary
@@ -89,7 +104,7 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     except ModelError:
         if choice.free:
             raise ProtocolError("model", "this model was not trained to work without a segmenter") from None
-        if choice.policy is not None and finds_sentences(translators[choice.model]):
+        if finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
         raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
 
@@ -101,7 +116,7 @@ def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | No
 
 
 def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
-    """With the model, the sentence ends and the glossary of the change: what a new stream begins with."""
+    """With all of the change: what a new stream begins with."""
     changed = change.punctuation is not None
     punctuation = bool(change.punctuation) if changed else choice.punctuation
     model = change.model or choice.model
@@ -111,7 +126,17 @@ def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
         # An empty text: none of its own any more.
         own = parse_glossary(change.glossary) if change.glossary else None
     free = choice.free and not changed
-    return replace(choice, model=model, punctuation=punctuation, glossary=own, free=free)
+    # Whoever chooses a fixed k or policy does not want it moved.
+    fixed = change.k is not None or change.policy is not None
+    return replace(
+        choice,
+        model=model,
+        policy=policy_of(change.k, change.policy, choice.policy),
+        target_lag=change.target_lag if change.target_lag or fixed else choice.target_lag,
+        punctuation=punctuation,
+        glossary=own,
+        free=free,
+    )
 
 
 def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
@@ -135,30 +160,23 @@ def change_stream(stream: Stream, choice: StreamChoice) -> None:
 def finds_sentences(translator: Translating) -> bool:
     """Whether the model has a segmenter of the usual window; without one it needs input with punctuation."""
     try:
-        translator.stream(k=1, punctuation=False)
+        translator.stream(policy=WaitK(1), punctuation=False)
     except ModelError:
         return False
     return True
 
 
-def any_stream(translator: Translating, k: int | None = None) -> Stream:
+def any_stream(translator: Translating, policy: Policy | None = None) -> Stream:
     """A stream that takes words as the model can: without punctuation if it finds sentence ends. Its policy is the
-    model's own, unless there is a k."""
-    return translator.stream(k=k, punctuation=not finds_sentences(translator))
+    model's own, unless there is another."""
+    return translator.stream(policy=policy, punctuation=not finds_sentences(translator))
 
 
 def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
     """What a client has chosen, and where it has chosen nothing what the model itself has."""
     model = chosen.model or next(iter(translators))
-    k, policy = chosen.k, chosen.policy
-    if k is None and policy is None and model in translators:
-        own = translators[model].model.policy
-        if isinstance(own, WaitK) and own == WaitK(own.k):
-            k = own.k
-        else:
-            policy = str(own)
+    own = translators[model].model.policy if model in translators else WaitK()
+    policy = policy_of(chosen.k, chosen.policy, own)
     terms = None if chosen.glossary is None else parse_glossary(chosen.glossary)
     punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
-    return StreamChoice(
-        model, k or WaitK.k, punctuation, policy, chosen.pause, chosen.target_lag, glossary=terms, free=free
-    )
+    return StreamChoice(model, policy, punctuation, chosen.pause, chosen.target_lag, glossary=terms, free=free)

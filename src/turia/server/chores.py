@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from turia.policy.waitk import WaitK
 from turia.server.choices import Translating, any_stream
 from turia.server.worker import Worker
 
@@ -40,7 +41,7 @@ def _settle(future: asyncio.Future[T], result: T | Exception) -> None:
 
 def warm(translator: Translating) -> None:
     """The first words of a model are slow: said before anybody waits for them."""
-    stream = any_stream(translator, k=1)
+    stream = any_stream(translator, WaitK(1))
     for word in ("eins", "zwei", "drei"):
         stream.push(word)
     stream.flush()

@@ -30,7 +30,6 @@ from ray.serve.context import _get_global_client
 from ray.serve.exceptions import RayServeException
 
 from turia.errors import ConfigError, InputError
-from turia.runtime.session import CPU, GPU
 from turia.schema import Natural, Positive, from_dict
 from turia.server.access import Keys
 from turia.server.addresses import Addresses, url_of
@@ -44,6 +43,7 @@ from turia.server.serve import check_origins, listen, read_keys, refuse_stranger
 from turia.server.stores.base import JOURNAL
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
+from turia.system.onnx import CPU, GPU
 from turia.system.signals import StopRequests
 
 APP = "turia"

@@ -23,6 +23,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from turia.errors import ConfigError, FormatError
+from turia.policy.waitk import WaitK
 from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
@@ -137,7 +138,7 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     if hub.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
     # No hurry: with the largest k, sentences are read to their end.
-    choice = StreamChoice(choose_model(_languages(hub), asked.source, asked.target), MAX_K, punctuation=True)
+    choice = StreamChoice(choose_model(_languages(hub), asked.source, asked.target), WaitK(MAX_K), punctuation=True)
     name = asked.session if isinstance(asked.session, str) and asked.session else None
     translations = []
     if asked.session:

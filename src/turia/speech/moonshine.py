@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from turia.errors import ModelError
 from turia.speech.agreement import DecodedWord
 from turia.speech.recogniser import RATE, Samples
+from turia.system.onnx import load_graph
 
 FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
 BEGIN, END = 1, 2
@@ -59,8 +58,8 @@ class MoonshineDecoder:
                 f"pip install 'turia[speech]'"
             )
         self._pieces = read_pieces((folder / FILES[2]).read_bytes())
-        self._encoder = _session(folder / FILES[0], threads)
-        self._decoder = _session(folder / FILES[1], threads)
+        self._encoder = load_graph(folder / FILES[0], threads, keeps_memory=False)
+        self._decoder = load_graph(folder / FILES[1], threads, keeps_memory=False)
         self._no_cache = {
             node.name: np.zeros((1, node.shape[1], 0, node.shape[3]), np.float32)
             for node in self._decoder.get_inputs()
@@ -146,14 +145,3 @@ def read_pieces(data: bytes) -> list[bytes]:
         pieces.append(data[at : at + length])
         at += length
     return pieces
-
-
-def _session(path: Path, threads: int) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # Buffers for all lengths of sound would be kept for ever.
-    options.enable_cpu_mem_arena = False
-    options.enable_mem_pattern = False
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -29,7 +29,7 @@ from turia.export.families import FIRST
 from turia.export.random_model import made_up_words
 from turia.model.checkpoint import load_json, load_model
 from turia.runtime.folder import CARD_FILE, load_folder
-from turia.runtime.session import Runtime
+from turia.runtime.graphs import Runtime
 from turia.runtime.translator import Translator
 from turia.schema import load_toml
 from turia.segmenter.online import GivenSegmenter

@@ -23,8 +23,8 @@ from turia.model.transformer import Transformer
 from turia.policy.dial import DialPoint
 from turia.policy.whole import Whole
 from turia.runtime.folder import CARD_FILE, load_folder
+from turia.runtime.graphs import Runtime
 from turia.runtime.rows import Floats
-from turia.runtime.session import Runtime
 from turia.runtime.shape import shape_of
 from turia.runtime.translator import Translator
 from turia.schema import load_toml, to_dict

@@ -30,13 +30,11 @@ from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
 from turia.runtime.rows import Columns, Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 from turia.runtime.shape import Shape
+from turia.system.onnx import CPU, first_line, load_graph
 from turia.text.layout import Ints
 
 T = TypeVar("T")
 
-CPU = ("CPUExecutionProvider",)
-GPU = ("CUDAExecutionProvider", *CPU)
-"""Needs `onnxruntime-gpu` in place of `onnxruntime`."""
 _GRAPH_ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
     IndexError,
@@ -251,7 +249,7 @@ class Runtime:
         except InputError:
             raise
         except _GRAPH_ERRORS as error:
-            raise ModelError(f"{folder.path}: the graphs do not fit config.json: {_first_line(error)}") from error
+            raise ModelError(f"{folder.path}: the graphs do not fit config.json: {first_line(error)}") from error
         if logits.shape != (shape.target_vocabulary,):
             raise ModelError(
                 f"{folder.path}: the graphs have {len(logits)} target pieces, config.json has {shape.target_vocabulary}"
@@ -305,7 +303,7 @@ class _Graphs:
 
     def __init__(self, folder: Path, side: Side, threads: int, providers: Sequence[str]) -> None:
         self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
-        self._sessions: dict[int, onnxruntime.InferenceSession] = {}
+        self._loaded: dict[int, onnxruntime.InferenceSession] = {}
         self._without_attention: dict[int, list[str]] = {}
         """Names of the results, by streams."""
 
@@ -314,53 +312,21 @@ class _Graphs:
         streams = _streams(len(rows))
         # There are graphs for 1, 4 and 8 streams: places that are left over get the rows of the shortest stream.
         played = [*rows, *[min(rows, key=lambda one: len(one.ids))] * (streams - len(rows))]
-        session = self.session(streams)
+        graph = self.graph(streams)
         wanted = None if attention else self._without_attention[streams]
-        return session.run(wanted, feeds(played, last=self._side == "decoder"))
+        return graph.run(wanted, feeds(played, last=self._side == "decoder"))
 
     def gives_states(self) -> bool:
         """Folders of release 0.1 do not."""
-        return any(output.name == "states" for output in self.session(1).get_outputs())
+        return any(output.name == "states" for output in self.graph(1).get_outputs())
 
-    def session(self, streams: int) -> onnxruntime.InferenceSession:
-        if streams not in self._sessions:
+    def graph(self, streams: int) -> onnxruntime.InferenceSession:
+        if streams not in self._loaded:
             path = self._folder / graph_file(self._side, streams)
-            session = self._sessions[streams] = _session(path, self._threads, self._providers)
-            names = [output.name for output in session.get_outputs()]
+            graph = self._loaded[streams] = load_graph(path, self._threads, self._providers)
+            names = [output.name for output in graph.get_outputs()]
             self._without_attention[streams] = [name for name in names if not name.startswith("attention.")]
-        return self._sessions[streams]
-
-
-def _session(path: Path, threads: int, providers: Sequence[str]) -> onnxruntime.InferenceSession:
-    missing = [name for name in providers if name not in onnxruntime.get_available_providers()]
-    if missing:
-        known = ", ".join(onnxruntime.get_available_providers())
-        advice = "; install onnxruntime-gpu, or run on the CPU" if missing[0] in GPU else ""
-        raise InputError(f"{missing[0]} is not in this installation of ONNX Runtime, which has {known}{advice}")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    # A plan of memory is kept for every combination of shapes, and streams have ever new ones.
-    options.enable_mem_pattern = False
-    # Errors come as exceptions; the log would repeat them on standard error.
-    options.log_severity_level = 4
-    try:
-        # The fused operator sums number by number: five times slower than addition and norm.
-        session = onnxruntime.InferenceSession(
-            path, options, providers=list(providers), disabled_optimizers=["SkipLayerNormFusion"], enable_fallback=0
-        )
-    except Exception as error:  # onnxruntime raises its own exceptions, which share no other base
-        raise ModelError(f"{path}: cannot be loaded: {_first_line(error)}") from error
-    if session.get_providers()[0] != providers[0]:
-        # Its libraries or its device are missing, and ONNX Runtime would go on without a word.
-        raise InputError(
-            f"{providers[0]} cannot be used on this machine; ONNX Runtime has no device or no driver for it"
-        )
-    return session
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+        return self._loaded[streams]
 
 
 def _nothing(shape: Shape, layers: int) -> Columns:

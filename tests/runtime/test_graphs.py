@@ -27,14 +27,14 @@ from tests.runtime.models import (
 )
 from turia.config import Anchor, Encoder, Positions
 from turia.engine.backend import DecodeRequest, EncodeRequest
-from turia.errors import InputError
 from turia.export.folder import write_folder
 from turia.export.tensors import LARGEST
 from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.folder import load_folder
+from turia.runtime.graphs import Runtime, SourceState, TargetState
 from turia.runtime.rows import Floats
-from turia.runtime.session import CPU, Runtime, SourceState, TargetState, _session
 from turia.runtime.shape import Precision
+from turia.system.onnx import load_graph
 from turia.text.layout import Ints, target_rows
 
 ROUNDING = 1e-4
@@ -280,17 +280,12 @@ def test_no_product_of_integers_saturates(tmp_path: Path) -> None:
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "product.onnx")
-    session = _session(tmp_path / "product.onnx", 1, CPU)
-    [found] = session.run(None, {"x": np.full((1, 64), 255, dtype=np.uint8)})
+    loaded = load_graph(tmp_path / "product.onnx")
+    [found] = loaded.run(None, {"x": np.full((1, 64), 255, dtype=np.uint8)})
     np.testing.assert_array_equal(found, np.full((1, columns), 64 * 255 * LARGEST, dtype=np.float32))
 
 
 def test_warming_up_loads_no_more_than_was_asked_for(both: MakeBoth) -> None:
     runtime = both("post", False, "int8").runtime
     runtime.warm_up(2)
-    assert set(runtime._encoder._sessions) == set(runtime._decoder._sessions) == {1, 4}
-
-
-def test_an_unknown_provider_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"NoSuchProvider is not in this .* which has .*CPUExecutionProvider"):
-        _session(tmp_path / "any.onnx", 1, ["NoSuchProvider"])
+    assert set(runtime._encoder._loaded) == set(runtime._decoder._loaded) == {1, 4}
