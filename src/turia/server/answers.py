@@ -30,11 +30,23 @@ CODES = {
 
 
 def error_answer(
-    status: int, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+    status: int,
+    message: str,
+    code: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, str | int] | None = None,
 ) -> Response:
-    """An error as every route gives it."""
+    """An error as every route gives it; `more` is what this route says besides."""
     content = {"detail": message, "code": code or CODES.get(status, "failed"), "error": message}
-    return JSONResponse(content, status, headers)
+    return JSONResponse({**content, **(more or {})}, status, headers)
+
+
+def readiness(ready: bool, yes: str, more: Mapping[str, str | int] | None = None) -> Response:
+    """Whether streams are taken, for those who choose a server to send somebody to."""
+    if ready:
+        return JSONResponse({"status": yes, **(more or {})})
+    message = "no streams are taken now: the server starts or stops, or its store does not answer"
+    return error_answer(503, message, "not-ready", more={"status": "not ready", **(more or {})})
 
 
 def add_error_answers(app: FastAPI) -> None:

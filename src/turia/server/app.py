@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
-from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field, TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
@@ -27,7 +26,7 @@ from turia.schema import JsonObject, MismatchError, expectations, from_dict, rea
 from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.addresses import LOCAL_ADDRESSES, Addresses
 from turia.server.admission import RefusedError
-from turia.server.answers import AnswersHead, add_error_answers, error_answer
+from turia.server.answers import AnswersHead, add_error_answers, error_answer, readiness
 from turia.server.audio import Ears, Recognition
 from turia.server.capacity import measure_again
 from turia.server.choices import Translators, finds_sentences
@@ -303,7 +302,7 @@ def _add_health(app: FastAPI) -> None:
             together = totals(await asyncio.to_thread(hub.cluster.members))
             is_ready = is_ready and together.members > 0
             answer = {"replicas": together.members, "streams": together.streams, "capacity": together.capacity}
-        return JSONResponse({"status": "ready" if is_ready else "not ready"} | answer, 200 if is_ready else 503)
+        return readiness(is_ready, "ready", answer)
 
     @app.get("/metrics", summary="For Prometheus; with a key where keys are asked for")
     async def metrics(request: Request, owner: Owner) -> Response:

@@ -28,7 +28,7 @@ from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, 
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
 from turia.server.admission import RefusedError
-from turia.server.answers import error_answer
+from turia.server.answers import error_answer, readiness
 from turia.server.captions import NumberedInput, Word
 from turia.server.choices import StreamChoice
 from turia.server.keyring import note_use
@@ -124,8 +124,7 @@ def add_rest(app: FastAPI) -> None:
 
     @app.get("/health", summary="Whether texts are taken", responses={503: {}})
     async def health(request: Request) -> Response:
-        ready = request.app.state.hub.takes_streams
-        return JSONResponse({"status": "ok" if ready else "not ready"}, 200 if ready else 503)
+        return readiness(request.app.state.hub.takes_streams, "ok")
 
 
 async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
