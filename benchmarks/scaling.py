@@ -26,6 +26,7 @@ from ray import serve
 from benchmarks.server_load import SAMPLE, SHARE, Delays, ready, serving, speak
 from tests.server.redises import RedisServer
 from tests.server.servers import free_port
+from turia.policy.waitk import WaitK
 from turia.protocol.client import Speaker
 from turia.protocol.events import EVENTS, SourceWord
 from turia.runtime.translator import Translator, find_model
@@ -170,7 +171,7 @@ def report_held(store: str, model: str, words: list[str], seconds: float, least:
 def report_store(url: str, model: str) -> None:
     """Advances as a replica makes them: a batch of sessions, a word and its events each."""
     translator = Translator.load(model)
-    choice = StreamChoice(translator.model.name, 4, punctuation=True)
+    choice = StreamChoice(translator.model.name, WaitK(4), punctuation=True)
     captions, first = Captions.begin({translator.model.name: translator}, choice)
     for word in SAMPLE.read_text(encoding="utf-8").split()[:200]:
         captions.stream.push(word)

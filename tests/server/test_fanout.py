@@ -78,7 +78,7 @@ def test_all_languages_get_the_words_and_the_sentences_of_the_speaker(tmp_path: 
         await hub.start()
         session_id, _ = await hub.fanout.begin("owner", CHOSEN)
         leader = await join(hub, session_id)
-        assert hub.member().streams == 3, "each language has a place"
+        assert hub.occupancy.member().streams == 3, "each language has a place"
         hub.take(leader, words("ka le. mi no pu"))
         hub.take(leader, [Pause(6), SettingsChange(7, model="en-de"), *words("one two.", 8)])
         hub.take(leader, [SettingsChange(10, model="de-en", k=1), *words("ra. so", 11), EndOfStream(13)])
@@ -214,7 +214,7 @@ def test_followers_move_with_their_speaker_to_another_server(redis_server: Redis
             store = RedisStore(redis_server.url)
             hubs.append(new_hub(store, RedisCluster(store.client)))
             await hubs[-1].start()
-            await asyncio.to_thread(RedisCluster(store.client).announce, hubs[-1].member())
+            await asyncio.to_thread(RedisCluster(store.client).announce, hubs[-1].occupancy.member())
         one, other = hubs
         session_id, _ = await one.fanout.begin("owner", CHOSEN)
         leader = await join(one, session_id)

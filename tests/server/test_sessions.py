@@ -104,7 +104,7 @@ class Server:
         return await self.hub.join(session, "speaker", await self.hub.next_turn(session.id))
 
     def streams(self) -> int:
-        return self.hub.member().streams
+        return self.hub.occupancy.member().streams
 
 
 class Unsegmented(FakeTranslator):

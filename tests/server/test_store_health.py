@@ -50,7 +50,7 @@ def test_a_server_is_ready_while_its_store_takes_what_is_written(tmp_path: Path)
             await hub.create("owner", CHOICE)
         assert not hub.takes_streams
         await hub.health.check()
-        assert (hub.takes_streams, hub.member().ready) == (False, False)
+        assert (hub.takes_streams, hub.occupancy.member().ready) == (False, False)
         store.full = False
         await hub.health.check()
         assert hub.takes_streams

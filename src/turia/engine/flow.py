@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from turia.config import Encoder
 from turia.engine.backend import DecodeRequest, DecoderState, Logits, LookRequest, Steps
-from turia.engine.writer import Writer, _Peek
+from turia.engine.rows import Peek
+from turia.engine.writer import Writer
 from turia.policy.masks import flowing_reach, words_limit
 from turia.text.choice import Flags
 from turia.text.layout import Ints, Window, target_rows
@@ -61,7 +62,7 @@ class FlowWriter(Writer):
         memory = yield from self.read_all()
         first, written = len(self._prefix) - 1, self.target.ids
         ids = np.append(self._prefix, written[:-1]).astype(np.int64)
-        limits = np.concatenate([self._past_limits(memory.length), np.array(self.row_limits, dtype=np.int64)])
+        limits = np.concatenate([self._limits_of_history(memory.length), np.array(self.row_limits, dtype=np.int64)])
         (looks,) = yield [LookRequest(None, memory, ids, limits)]
         rows = self.by_source_word(self.model.attention.of(looks.attention)[first:])
         begins = np.cumsum([0, *self.target.pieces[:-1]])
@@ -108,7 +109,7 @@ class FlowWriter(Writer):
             if peeked is None or peeked.request.memory is not memory:
                 request = DecodeRequest(*self._unfed_with(memory, []))
                 ((state, logits),) = yield [request]
-                peeked = self._peeked = _Peek(request, state, logits)
+                peeked = self._peeked = Peek(request, state, logits)
             if int(np.where(self.forbidden([]), -np.inf, peeked.logits).argmax()) in STOPPING_IDS:
                 # Whether to go on is the model's decision, not that of a search, which prefers early ends.
                 self._row = _LastRow(self._decoded, peeked.logits)
@@ -128,7 +129,7 @@ class FlowWriter(Writer):
         first = [*self.history.first_blocks(), self.reads[0] if self.reads else self.source.words]
         return flowing_reach(window, np.array(before), np.array(first), encoder)
 
-    def _past_limits(self, read: int) -> Ints:
+    def _limits_of_history(self, read: int) -> Ints:
         """As training has it, rows of the history see what was read at their time, also of later sentences."""
         target_past = self.history.target_sentences()
         if not target_past:

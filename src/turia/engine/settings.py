@@ -116,7 +116,7 @@ class Settings:
         """Plain data, from which `from_json` makes them again."""
         target = None if self.target_lag is None else str(self.target_lag)
         data = asdict(self) | {"policy": str(self.policy), "target_lag": target}
-        # Left out where there is none: releases that know no glossaries, or no first blocks, can go on with such a stream.
+        # Left out where there is none: releases that do not know the key can go on with such a stream.
         if data["first_block"] is None:
             del data["first_block"]
         glossary: Glossary | None = data.pop("glossary")

@@ -1,6 +1,6 @@
 """Encoder states that several streams of one speaker share: viewers at several latencies read the same words.
 
-Each stream asks for its own source to be encoded (turia.engine.writer). Streams that hold one `SharedSource` ask for the
+Each stream asks for its own source to be encoded (turia.engine.rows). Streams that hold one `SharedSource` ask for the
 same step once, and get the very same state: one pass of the encoder, and one buffer in memory. Two steps are the same
 if they continue the same state by the same pieces, which see the same columns. So nothing is shared that would differ,
 and every stream gets the words that it would get alone.

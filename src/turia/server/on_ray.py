@@ -186,7 +186,7 @@ class Replica:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """For `wanted_replicas`."""
-        member = self._app.state.hub.member()
+        member = self._app.state.hub.occupancy.member()
         return {"streams": max(member.streams, member.work), "capacity": self._deployed.streams}
 
     async def _watch(self) -> None:

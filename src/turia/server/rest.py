@@ -230,7 +230,7 @@ class RestSpeaker:
             self.hub.take(self.session, part)
             await self._done(part[-1].seq)
             rest = self._bucket.take(len(part), time.monotonic())
-            await self._rest(max(rest, self.hub.seconds_to_wait(self.session, len(part))))
+            await self._rest(max(rest, self.hub.occupancy.seconds_to_wait(self.session, len(part))))
 
     async def _rest(self, seconds: float) -> None:
         """Waits, unless the server stops."""

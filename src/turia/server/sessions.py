@@ -9,26 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Never, TypeVar
+from typing import TypeVar
 
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
-from turia.server.admission import Admission, RefusedError
+from turia.server.admission import Admission
 from turia.server.captions import Captions, Input, NumberedInput, SilenceNoticed, Tail
 from turia.server.choices import StreamChoice, Translators, check_change
 from turia.server.chores import warm, when_idle
 from turia.server.clocks import Clocks
-from turia.server.cluster import Cluster, Member, totals
+from turia.server.cluster import Cluster
 from turia.server.fanout import Fanout, follower_id, is_follower, targets_of
 from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
-from turia.server.places import seconds_to_wait, shortage, shortage_of_all, work_of
+from turia.server.occupancy import Occupancy
 from turia.server.session import DELETED, PAST_QUOTA, REPLACED, REVOKED, ActiveSession, EventReader
 from turia.server.store_health import StoreHealth
 from turia.server.stores.base import DamagedError, Store, StoredSession, StoreError
@@ -64,8 +63,8 @@ class Hub:
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
         self.fanout = Fanout(self)
+        self.occupancy = Occupancy(self)
         self._sessions: dict[str, ActiveSession] = {}
-        self._past_quota: set[str] = set()
         self._clocks = Clocks(time.time(), time.monotonic())
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(store, self._report_from_worker)
@@ -115,7 +114,7 @@ class Hub:
                     self.take_silence(session)
                 if session.is_idle(now):
                     del self._sessions[session.id]
-            self._count()
+            self.occupancy.count()
             await self.health.check()
             await asyncio.sleep(SWEEP_SECONDS)
 
@@ -135,7 +134,7 @@ class Hub:
         self.ready, self.draining = False, True
         self.stopping.set()
         connections = sum(len(session.readers) for session in self.sessions())
-        log.info("draining", extra={"connections": connections, "streams": len(self._holding(awaited=False))})
+        log.info("draining", extra={"connections": connections, "streams": len(self.occupancy.holding(awaited=False))})
         for session in self.sessions():
             session.wake_all()
         if any(session.readers for session in self.sessions()):
@@ -163,9 +162,9 @@ class Hub:
         """A new session's id and secret; one that follows a `leader` has the leader's."""
         await self.started.wait()
         if self.cluster is None:
-            self._refuse_if_full(owner)
+            self.occupancy.refuse_if_full(owner)
         else:
-            await self._refuse_if_all_are_full(self.cluster, owner)
+            await self.occupancy.refuse_if_all_are_full(self.cluster, owner)
         captions, event = Captions.begin(self.translators, choice)
         session_id, secret, now = new_secret()[:22], new_secret(), time.time()
         began, secret_hash = now, hash_secret(secret)
@@ -187,7 +186,7 @@ class Hub:
         except BaseException:
             self._sessions.pop(session_id, None)
             raise
-        self._count()
+        self.occupancy.count()
         log.info("session begins", extra={"session": alias(session_id), "key": owner, "model": choice.model})
         return session_id, secret
 
@@ -227,11 +226,11 @@ class Hub:
                 raise ProtocolError(REPLACED.code, REPLACED.message)
             needs_place = not session.joined or not session.holds_place(time.monotonic())
             if needs_place and not session.progress.ended:
-                self._refuse_if_full(session.owner, joining=True, places=1 + len(session.also))
+                self.occupancy.refuse_if_full(session.owner, joining=True, places=1 + len(session.also))
             session.begin_speaking(reader, turn)
         # From here on the session stays in memory.
         session.readers.add(reader)
-        self._count()
+        self.occupancy.count()
         if role == "speaker":
             try:
                 await self.claim(session, turn)
@@ -251,7 +250,7 @@ class Hub:
         session.leave(reader, held_until=time.monotonic() + self.limits.grace)
         if self.draining and not any(other.readers for other in self.sessions()):
             self._drained.set()
-        self._count()
+        self.occupancy.count()
 
     def take_tail(self, session: ActiveSession, tail: PartialWords) -> None:
         """What a speaker's recogniser may still revise. A tail of words that are not the newest is passed over."""
@@ -280,12 +279,6 @@ class Hub:
                 check_change(self.translators, session.task.captions.choice, item)
         session.receive(new, self.limits.unacknowledged, time.monotonic())
         self._worker.submit(session.task, new)
-
-    def seconds_to_wait(self, session: ActiveSession, words: int) -> float:
-        """Before more is read of a speaker who is faster than the others leave room for."""
-        now = time.monotonic()
-        others = work_of((other for other in self._holding(awaited=False) if other is not session), now)
-        return seconds_to_wait(session.pace, words, others, self.limits.streams, now)
 
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
         """Inputs that no speaker has sent."""
@@ -342,7 +335,7 @@ class Hub:
         for reader in session.readers:
             reader.refuse(DELETED)
         self._sessions.pop(session.id, None)
-        self._count()
+        self.occupancy.count()
 
     def _drop(self, session_id: str) -> None:
         session = self._sessions.get(session_id)
@@ -352,7 +345,7 @@ class Hub:
     def let_go(self, session: ActiveSession) -> None:
         """Another server has claimed the session."""
         session.let_go(time.monotonic())
-        self._count()
+        self.occupancy.count()
 
     def revoke(self, owners: set[str], why: Refusal = REVOKED) -> None:
         """The keys of these owners are gone: so are their speakers. What was said stays, for those who watch."""
@@ -362,7 +355,7 @@ class Hub:
 
     def hold_to_quota(self, owners: set[str]) -> None:
         """The sessions of these owners take all the room that they may: no more is taken of them."""
-        self._past_quota = owners
+        self.occupancy.past_quota = owners
         self.revoke(owners, PAST_QUOTA)
 
     # --- reports --------------------------------------------------------------------------------------------------
@@ -411,54 +404,3 @@ class Hub:
             session.speaker.refuse(refusal)
         if session.leader is not None:
             self.fanout.failed(session, report)
-
-    # --- places ---------------------------------------------------------------------------------------------------
-
-    def _refuse_if_full(self, owner: str, joining: bool = False, places: int = 1) -> None:
-        """Past its capacity the server refuses at once, so that those who are in keep their pace.
-
-        A speaker who comes (`joining`) has a place before those of whom there is nothing but a request.
-        """
-        holding = self._holding(awaited=False)
-        if joining:
-            holding = [session for session in holding if session.lead.joined]
-        if not self.ready:
-            self._refuse("not-ready", "the server is starting or stopping")
-        if owner in self._past_quota:
-            self._refuse(PAST_QUOTA.code, PAST_QUOTA.message)
-        if lacking := shortage(holding, owner, self.limits, time.monotonic(), places):
-            self._refuse(lacking.code, str(lacking))
-
-    async def _refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
-        """As `_refuse_if_full`, for all servers together: this one as it stands, the others as a second ago."""
-        others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self.name]
-        together = totals([*others, self.member()])
-        waiting = [session.owner for session in self._holding(awaited=True)]
-        if lacking := shortage_of_all(together, waiting, owner, self.limits.streams_per_key):
-            self._refuse(lacking.code, str(lacking))
-
-    def _refuse(self, code: str, message: str) -> Never:
-        self.metrics.refused(code)
-        raise RefusedError(code, message)
-
-    def _holding(self, awaited: bool) -> list[ActiveSession]:
-        """Sessions that have a place here, or that are awaited here or at another server."""
-        now = time.monotonic()
-        return [session for session in self.sessions() if session.holds_place(now) and session.lead.awaited == awaited]
-
-    def member(self) -> Member:
-        """This server, for the others."""
-        holding, capacity = self._holding(awaited=False), self.limits.streams
-        owners = Counter(session.owner for session in holding)
-        work = round(work_of(holding, time.monotonic()), 3)
-        return Member(self.name, self.takes_streams, len(holding), capacity, self._viewers(), dict(owners), work)
-
-    def _viewers(self) -> int:
-        return sum(reader.role == "viewer" for session in self.sessions() for reader in session.readers)
-
-    def _count(self) -> None:
-        now = time.monotonic()
-        holding = [session for session in self.sessions() if session.holds_place(now)]
-        self.metrics.streams.set(len(holding))
-        self.metrics.work.set(work_of(holding, now))
-        self.metrics.viewers.set(self._viewers())

@@ -54,7 +54,7 @@ class Shared:
             await asyncio.sleep(FOLLOW_SECONDS)
 
     async def announce(self) -> None:
-        await asyncio.to_thread(self._cluster.announce, self._hub.member())
+        await asyncio.to_thread(self._cluster.announce, self._hub.occupancy.member())
         if self._counts == self._handed_in:
             self._counts, self._number = self._hub.metrics.counts(), self._number + 1
         differences = {name: value - self._handed_in.get(name, 0.0) for name, value in self._counts.items()}

@@ -245,7 +245,7 @@ class _Connection:
             self._note_speech(message)
             words = len(message.words) if isinstance(message, Words | PartialWords) else 1
             rest = bucket.take(max(1, words), time.monotonic())
-            await asyncio.sleep(max(rest, self.hub.seconds_to_wait(self.session, words)))
+            await asyncio.sleep(max(rest, self.hub.occupancy.seconds_to_wait(self.session, words)))
 
     def _note_speech(self, message: ClientMessage) -> None:
         self._silence.will_wait()
