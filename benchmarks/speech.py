@@ -30,7 +30,7 @@ import lzma
 import re
 import time
 import wave
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -218,15 +218,15 @@ def corpus(path: Path, sentences: int) -> tuple[list[str], list[str]]:
     return [row[2] for row in rows], [row[1] for row in rows]
 
 
-def recognise(speech: Speech, recogniser: Recogniser) -> Recognition:
-    """The speech through the recogniser, in pieces."""
+def recognise(speech: Speech, recogniser: Recogniser, clock: Callable[[], float] = time.process_time) -> Recognition:
+    """The speech through the recogniser, in pieces. The clock tells how much the processor has worked."""
     hearing = Hearing(recogniser)
     pieces = []
     seconds = len(speech.sound) / RATE
     for begin in [*range(0, len(speech.sound), PIECE), None]:
-        began = time.process_time()
+        began = clock()
         heard = list(hearing.flush() if begin is None else hearing.push(speech.sound[begin : begin + PIECE]))
-        took = time.process_time() - began
+        took = clock() - began
         pieces.append(Piece(seconds if begin is None else min(seconds, (begin + PIECE) / RATE), took, heard))
     return Recognition(pieces, recogniser.certainty)
 
@@ -278,17 +278,23 @@ def word_errors(speech: Speech, recognition: Recognition) -> tuple[int, int]:
     return Levenshtein.distance(said, compared(recognition.words)), len(said)
 
 
-def lags(speech: Speech, recognition: Recognition, captions: Captions) -> list[float]:
-    """Seconds from the end of a spoken word to its caption word."""
-    if speech.ends is None:
-        return []
+def ends_of(speech: Speech, recognition: Recognition) -> list[float | None]:
+    """When each recognised word was over, if it can be told."""
     said, recognised = [letters(word) for word in speech.words], [letters(word) for word in recognition.words]
     ends: list[float | None] = [None] * len(recognised)
     for step in Levenshtein.opcodes(said, recognised):
         # What was misheard stands where it stands.
         if step.tag in ("equal", "replace"):
             for i, j in zip(range(step.src_start, step.src_end), range(step.dest_start, step.dest_end), strict=False):
-                ends[j] = speech.ends[i]
+                ends[j] = speech.ends[i] if speech.ends is not None else None
+    return ends
+
+
+def lags(speech: Speech, recognition: Recognition, captions: Captions) -> list[float]:
+    """Seconds from the end of a spoken word to its caption word."""
+    if speech.ends is None:
+        return []
+    ends = ends_of(speech, recognition)
     found, first, written = [], 0, list[float]()
     for record, when in captions.records:
         if isinstance(record, Write):

@@ -85,6 +85,21 @@ def test_raw_sound_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(listener) == WORDS
 
 
+def test_raw_sound_that_nobody_understands_may_have_another_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hum = np.full(6 * RATE, 0.01, np.float32)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_pcm(hum))))
+    listener = Listener(recogniser(), SoundSource(PIPE))
+    assert said(listener) == []
+    listener.complain()
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: no words were understood in 6 seconds of sound",
+        "standard input was read as 16-bit sound of 16000 Hz, channels: 1; if it is another, give --rate and "
+        "--channels",
+    ]
+
+
 def shown(items: Iterable[Heard]) -> list[str]:
     """Words as they are, tails in brackets, a silence as "..."."""
     texts = []
@@ -190,6 +205,7 @@ def test_sound_to_a_server(
     ("arguments", "told"),
     [
         (["none.wav"], "none.wav: no such file"),
+        (["."], ".: a folder; give one recording"),
         (["x.wav", "--device", "2"], "--device is for the microphone"),
         (["--recogniser", "siri"], "no recogniser 'siri'"),
         (["--recogniser", "vosk"], "vosk needs a model of yours"),

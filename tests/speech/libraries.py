@@ -100,4 +100,5 @@ def install_whisper(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def whisper_folder(folder: Path) -> Path:
     (folder / "model.bin").write_bytes(b"")
+    (folder / "tokenizer.json").write_bytes(b"{}")
     return folder

@@ -1,7 +1,7 @@
 """The contract that every recogniser keeps: Moonshine with its model, the others with fakes of their libraries.
 
-No model of Vosk or Whisper can be had here, so what is tested of these two is how they are called and what becomes of
-their answers, not how well they recognise.
+What is tested of Vosk and Whisper here is how they are called and what becomes of their answers. test_whisper.py has
+one test with a real model.
 """
 
 from __future__ import annotations

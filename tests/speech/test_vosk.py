@@ -19,6 +19,17 @@ def test_a_folder_that_is_no_model_is_refused(monkeypatch: pytest.MonkeyPatch, t
         VoskRecogniser(tmp_path)
 
 
+def test_a_model_with_missing_files_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install_vosk(monkeypatch)
+
+    def fail(folder: str) -> None:
+        raise Exception("Failed to create a model")
+
+    monkeypatch.setattr("vosk.Model", fail)
+    with pytest.raises(ModelError, match="Vosk cannot read this model; is it unpacked"):
+        VoskRecogniser(vosk_folder(tmp_path))
+
+
 def test_a_word_is_final_when_its_utterance_is_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install_vosk(monkeypatch)
     recogniser = VoskRecogniser(vosk_folder(tmp_path))

@@ -31,6 +31,7 @@ from turia.stream.times import Heard
 from turia.system.reading import make_blocking, opened
 
 PIPE = Path("-")
+NOT_UNDERSTOOD = ("no-words", "unsure")
 PATIENCE = 10.0
 """Seconds of silence from a microphone after which the user is told."""
 
@@ -51,6 +52,8 @@ class SoundSource:
         """Refuses a missing file, as it must not cost an older trace, and a trace that is the sound itself."""
         if self.file is None or self.file == PIPE:
             return
+        if self.file.is_dir():
+            raise InputError(f"{self.file}: a folder; give one recording")
         if not self.file.is_file():
             raise InputError(f"{self.file}: no such file")
         if trace is not None and trace.exists() and trace.samefile(self.file):
@@ -99,8 +102,15 @@ class Listener:
         yield from self.hearing.flush()
 
     def complain(self) -> None:
-        for complaint in self.hearing.complaints():
+        complaints = self.hearing.complaints()
+        for complaint in complaints:
             _say(f"warning: {complaint.message}")
+        # Raw sound does not say what it is, and at a wrong rate nobody understands it.
+        if self.source.file == PIPE and any(complaint.code in NOT_UNDERSTOOD for complaint in complaints):
+            _say(
+                f"standard input was read as 16-bit sound of {self.source.rate} Hz, channels: {self.source.channels}; "
+                f"if it is another, give --rate and --channels"
+            )
 
 
 def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | None, file: TextIO) -> int:

@@ -28,7 +28,11 @@ class VoskModel:
         if not (folder / "am").is_dir() and not (folder / "final.mdl").is_file():
             raise ModelError(f"{folder}: not a Vosk model, which has a folder am or a file final.mdl")
         vosk.SetLogLevel(-1)
-        self.model: Any = vosk.Model(str(folder))
+        try:
+            self.model: Any = vosk.Model(str(folder))
+        # Vosk raises nothing more special.
+        except Exception as error:
+            raise ModelError(f"{folder}: Vosk cannot read this model; is it unpacked, with all its files?") from error
 
 
 class VoskRecogniser:

@@ -18,13 +18,17 @@ class WhisperDecoder:
     def __init__(self, folder: Path, language: str, threads: int = 1) -> None:
         from faster_whisper import WhisperModel
 
-        # A name that is no folder would be looked for on the network.
-        if not (folder / "model.bin").is_file():
-            raise ModelError(f"{folder}: no model.bin, which a Whisper model for faster-whisper has")
+        # What is missing would be looked for on the network.
+        for name in ("model.bin", "tokenizer.json"):
+            if not (folder / name).is_file():
+                raise ModelError(f"{folder}: no {name}, which a Whisper model for faster-whisper has")
         self.language = language
-        self._model = WhisperModel(
-            str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True
-        )
+        try:
+            self._model = WhisperModel(
+                str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True
+            )
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(f"{folder}: faster-whisper cannot read this model: {error}") from error
 
     def decode(self, sound: Samples, speech: tuple[float, float]) -> list[DecodedWord]:
         segments, _ = self._model.transcribe(
