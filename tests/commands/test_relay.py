@@ -99,6 +99,67 @@ def test_a_track_is_the_same_live_and_when_it_is_made_later(tmp_path: Path) -> N
     assert words == {f"w{i}" for i in range(40)}
 
 
+def test_a_track_is_made_again_as_the_operator_has_left_it_when_the_session_ends(tmp_path: Path) -> None:
+    relay = CaptionRelay("target", hls=HlsTrack(tmp_path, 900_000), clock=lambda: 1000.0)
+    relay.connected(100.0, 0.0)
+    first = tmp_path / "captions-000000.vtt"
+
+    def texts() -> list[str]:
+        return [cue.text for cue in parse(first.read_text())]
+
+    for event in (
+        SETTINGS,
+        write("bored", 1000.0),
+        SENTENCE | {"ms": 1100.0},
+        write("late", 30_000.0) | {"sentence": 1},
+    ):
+        relay.take(event)
+    relay.take({"type": "correction", "sentence": 0, "words": 1, "text": "Board", "ms": 31_000.0})
+    relay.take({"type": "insertion", "number": 0, "before": 0, "text": "[Music]", "ms": 31_000.0})
+    # Players and caches have the segment: it stays as it is for now.
+    assert texts() == ["bored"]
+    relay.take({"type": "end", "source_words": 2, "target_words": 2, "ms": 32_000.0})
+    assert texts() == ["[Music]", "Board"]
+    assert (tmp_path / "captions.m3u8").read_text().endswith("#EXT-X-ENDLIST\n")
+
+
+def test_corrections_reach_what_is_not_posted_yet(
+    server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def speak() -> None:
+        async with Speaker(server.url, k=1, punctuation=True) as speaker:
+            options = ["--youtube", str(tmp_path / "youtube.txt"), "--zoom", str(tmp_path / "zoom.txt"), "--hold", "30"]
+            relaying = asyncio.create_task(
+                asyncio.to_thread(main, ["relay", speaker.session, "--server", server.url, *options])
+            )
+            while "turia_viewers 1.0" not in server.get("/metrics")[1]:
+                await asyncio.sleep(0.05)
+            await speaker.say("ka", "le.", "mi", "no.", "ka.")
+            events = speaker.events()
+            while (await anext(events)).get("sentence") != 2:
+                pass
+            for message in (
+                {"type": "correct", "sentence": 0, "words": 2, "text": "Kalle!"},
+                {"type": "correct", "sentence": 2, "words": 1, "text": ""},
+                {"type": "insert", "before": 1, "text": "[Applause]"},
+            ):
+                assert server.post(f"/api/sessions/{speaker.session}/steer", message)[0] == 202
+            await speaker.end()
+            async for _ in events:
+                pass
+            assert await relaying == 0
+
+    with CaptionService() as youtube, CaptionService() as zoom:
+        (tmp_path / "youtube.txt").write_text(youtube.url)
+        (tmp_path / "zoom.txt").write_text(zoom.url)
+        asyncio.run(speak())
+    posted = [line for taken in youtube.taken for line in taken.body.splitlines()[1::2]]
+    assert posted == ["Kalle!", "[Applause]", "mi no"]
+    assert "".join(taken.body for taken in zoom.taken) == "Kalle!\n[Applause]\nmi no\n"
+    assert youtube.wrong == zoom.wrong == []
+    assert "had been posted" not in capsys.readouterr().err
+
+
 def test_segments_wait_for_cues_that_may_still_come(tmp_path: Path) -> None:
     now = [100.0]
     relay = CaptionRelay("target", hls=HlsTrack(tmp_path / "hls", 900_000), clock=lambda: now[0])

@@ -2,6 +2,7 @@
 
 It is one more viewer: it comes and goes without harm to the session. What was said before it came is not posted any
 more; a track for HLS has all of it, and is the same whenever it is made. In a room it goes on with the next session.
+What an operator changes is passed on as far as what it is about is still held (`held`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
+from turia.commands.held import HeldEvents
 from turia.commands.posting import Poster, ask
 from turia.errors import InputError, ResourceError
 from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
@@ -64,7 +66,8 @@ class Captioner:
                  on_line: Callable[[float], None]) -> None:  # fmt: skip
         self.language = ""
         """Of the side that is passed on."""
-        self._side, self._on_cue, self._on_word, self._on_line = side, on_cue, on_word, on_line
+        self.side = side
+        self._on_cue, self._on_word, self._on_line = on_cue, on_word, on_line
         self._cues = CueMaker()
         self._last: float | None = None
         """When the last word of the open cue came."""
@@ -75,18 +78,20 @@ class Captioner:
             case "settings":
                 self._close()
                 models = str(event.get("model", "")).split("-")
-                code = event.get(self._side) or models[0 if self._side == "source" else -1]
+                code = event.get(self.side) or models[0 if self.side == "source" else -1]
                 self.language = str(code).partition("-")[0]
-            case "write" if self._side == "target":
+            case "write" if self.side == "target":
                 self._word(event)
-            case "source" if self._side == "source":
+            case "source" if self.side == "source":
                 self._word(event)
-            case "sentence" if self._side == "target":
+            case "sentence" if self.side == "target":
                 # A sentence of the source is found to have ended when words after it have come.
                 self._close()
             case "note" if event.get("kind") == SPEAKER:
                 self._close()
                 self._name = str(event.get("detail", ""))
+            case "insertion" if self.side == "target":
+                self._put_in(str(event["text"]), float(event["ms"]))
             case "end":
                 self._close()
 
@@ -108,6 +113,15 @@ class Captioner:
             self._on_word(word, ms)
         self._last = ms
 
+    def _put_in(self, text: str, ms: float) -> None:
+        """A line that an operator put in: nobody has said it."""
+        self._close()
+        name, self._name = self._name, ""
+        for word in text.split():
+            self._word({"word": word, "ms": ms})
+        self._close()
+        self._name = name
+
     def _close(self) -> None:
         for cue in self._cues.end_sentence():
             self._on_cue(cue)
@@ -123,8 +137,11 @@ class HlsTrack:
     folder: Path
     mpegts: int
     captions: HlsCaptions | None = None
+    began: float = 0.0
+    """The Unix time at which the session's clock showed 0."""
 
     def begin(self, began: float) -> None:
+        self.began = began
         self.captions = self.captions or HlsCaptions(began, self.mpegts)
 
     def write(self, files: list[HlsFile]) -> None:
@@ -140,12 +157,17 @@ class CaptionRelay:
 
     def __init__(self, side: Side, youtube: tuple[Poster, YouTubeCaptions] | None = None,
                  zoom: tuple[Poster, ZoomCaptions] | None = None, hls: HlsTrack | None = None,
-                 clock: Callable[[], float] = time.time) -> None:  # fmt: skip
+                 clock: Callable[[], float] = time.time, hold: float = 0.0) -> None:  # fmt: skip
+        """`hold` is how many seconds each word waits for a correction."""
         self.captioner = Captioner(side, self._cue, self._word, self._line)
+        self._held = HeldEvents(1000 * hold, self.captioner.take)
         self._youtube, self._zoom, self._hls, self._clock = youtube, zoom, hls, clock
         self._began: float | None = None
         """The Unix time at which the session's clock showed 0."""
         self._joined_ms = 0.0
+        self._events: list[dict[str, Any]] = []
+        """For a track for HLS: all that was not spoken, to make it again as the operator has left it."""
+        self._changed = False
 
     @property
     def posters(self) -> list[Poster]:
@@ -159,23 +181,41 @@ class CaptionRelay:
                 self._hls.begin(began)
 
     def take(self, event: dict[str, Any]) -> None:
-        self.captioner.take(event)
+        late = self._held.late
+        self._held.take(event)
+        if self._held.late > late and self.posters and float(event["ms"]) > self._joined_ms:
+            print("a line was changed that had been posted; --hold waits for changes", file=sys.stderr, flush=True)
         for poster in self.posters:
             poster.language = self.captioner.language or poster.language
-        ms = float(event.get("ms") or 0.0)
+        self._changed = self._changed or event.get("type") in ("correction", "insertion")
         if self._hls is not None and self._hls.captions is not None:
-            ended = event.get("type") == "end"
-            track = self._hls.captions
-            self._hls.write(track.finish(ms / 1000) if ended else track.until((ms - HOLD_MS) / 1000))
+            if event.get("type") != "source":
+                self._events.append(event)
+            ms = float(event.get("ms") or 0.0)
+            if event.get("type") == "end":
+                self._finish_track(self._hls, self._hls.captions, ms)
+            else:
+                self._hls.write(self._hls.captions.until((ms - self._held.hold_ms - HOLD_MS) / 1000))
+
+    def _finish_track(self, hls: HlsTrack, track: HlsCaptions, ms: float) -> None:
+        """The rest of the segments; if an operator changed the text, all of them again, for those who watch later."""
+        if self._changed and self.captioner.side == "target":
+            track = HlsCaptions(hls.began, hls.mpegts)
+            again = Captioner("target", track.push, lambda word, at: None, lambda at: None)
+            held = HeldEvents(float("inf"), again.take)
+            for event in self._events:
+                held.take(event)
+        hls.write(track.finish(ms / 1000))
 
     def tick(self) -> None:
         """Nothing has come for a while, though something could have."""
         if self._began is None:
             return
         ms = 1000 * (self._clock() - self._began)
-        self.captioner.quiet(ms)
+        self._held.release(ms)
+        self.captioner.quiet(ms - self._held.hold_ms)
         if self._hls is not None and self._hls.captions is not None:
-            self._hls.write(self._hls.captions.until((ms - HOLD_MS) / 1000))
+            self._hls.write(self._hls.captions.until((ms - self._held.hold_ms - HOLD_MS) / 1000))
 
     def _cue(self, cue: Cue) -> None:
         if self._hls is not None and self._hls.captions is not None:

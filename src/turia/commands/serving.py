@@ -213,6 +213,9 @@ def relay(
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Of a room: the language to pass on; by default its first.")
     ] = None,
+    hold: Annotated[
+        float, typer.Option(min=0, max=30, help="Seconds that each word waits for an operator's correction.")
+    ] = 0.0,
 ) -> None:
     """Pass captions of a running session on: to YouTube Live, to Zoom, or as a track for HLS."""
     import asyncio
@@ -243,6 +246,7 @@ def relay(
                 None if youtube_poster is None else (youtube_poster, captions),
                 None if zoom_poster is None else (zoom_poster, pieces),
                 None if hls is None else HlsTrack(hls, mpegts),
+                hold=hold,
             )
 
         posters = [poster for poster in (youtube_poster, zoom_poster) if poster is not None]
