@@ -15,20 +15,23 @@ import pytest
 from tests.server.redises import RedisServer
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
-from turia.commands import doctor, doctor_server
+from turia.commands import doctor, doctor_server, recognisers
 from turia.commands.doctor import (
     Finding,
     check_clock,
     check_data,
     check_files,
+    check_glossaries,
     check_keys,
     check_models,
     check_port,
+    check_speech,
     check_store,
     clock_beside,
     worst,
 )
 from turia.server.stores.sqlite import SqliteStore
+from turia.speech.recogniser import Recognised, Samples
 
 
 def only(findings: Iterable[Finding]) -> Finding:
@@ -118,6 +121,54 @@ def test_a_model_that_was_altered(tmp_path: Path) -> None:
     assert str(tmp_path) in finding.found
 
 
+def test_a_model_that_was_added_is_checked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURIA_HOME", str(tmp_path))
+    monkeypatch.setattr(doctor, "packaged_models", list[str])
+    (tmp_path / "models" / "opus-mt-de-en").mkdir(parents=True)
+    (tmp_path / "models" / "opus-mt-de-en" / "config.json").write_text("{}")
+    finding = only(check_models())
+    assert (finding.subject, finding.state) == ("models", "problem")
+    assert finding.mend.startswith("`turia models remove opus-mt-de-en`")
+
+
+def test_glossaries(tmp_path: Path) -> None:
+    good, bad = tmp_path / "terms.csv", tmp_path / "bad.csv"
+    good.write_text("Haus,house\nBaum,tree\n")
+    bad.write_bytes(b"\xff\xfe\x00")
+    assert only(check_glossaries([f"de-en={good}"])).found == f"{good}: 2 terms"
+    states = [finding.state for finding in check_glossaries([str(good), str(bad), str(tmp_path / "absent.csv")])]
+    assert states == ["ok", "problem", "problem"]
+    assert list(check_glossaries([])) == []
+
+
+class Deaf:
+    """A recogniser that takes sound, and understands nothing."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def push(self, samples: Samples) -> Recognised:
+        self.samples += len(samples)
+        return Recognised()
+
+    def flush(self) -> Recognised:
+        return Recognised()
+
+
+def test_recognisers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = Deaf()
+    monkeypatch.setattr(doctor, "has", lambda _: True)
+    monkeypatch.setattr(recognisers, "needs", lambda *_: None)
+    monkeypatch.setattr(doctor, "load_factory", lambda *_: lambda _: made)
+    assert only(check_speech(None)).found.startswith("moonshine: took a second of en sound")
+    assert made.samples == 16_000
+    assert only(check_speech([f"de=vosk:{tmp_path}"])).found.startswith(f"de=vosk:{tmp_path}: took a second of de")
+    assert only(check_speech([f"vosk:{tmp_path}"])).state == "problem", "it must be said which language it knows"
+    assert only(check_speech(["none"])).state == "ok"
+    monkeypatch.setattr(doctor, "has", lambda _: False)
+    assert only(check_speech(None)).found.startswith("no recogniser is installed")
+
+
 def test_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert only(clock_beside("the server", time.time())).state == "ok"
     assert only(clock_beside("the server", time.time() - 60)).found == "ours is 60 s ahead of that of the server"
@@ -140,11 +191,12 @@ def test_the_command_prints_what_it_finds_and_its_exit_code_is_2_for_a_problem(
 ) -> None:
     (tmp_path / "config.json").write_text("{}")
     command = ["doctor", "--model", str(tmp_path), "--port", str(free_port()), "--data", str(tmp_path)]
+    command += ["--recogniser", "none"]
     assert main(command) == 2
     shown = capsys.readouterr().out
     assert f"problem  models     {tmp_path}" in shown
     assert main([*command, "--json"]) == 2
     told = json.loads(capsys.readouterr().out)
-    assert [found["subject"] for found in told][:3] == ["turia", "models", "port"]
+    assert [found["subject"] for found in told][:4] == ["turia", "models", "speech", "port"]
     assert main(["doctor", "--ca", "ca.pem"]) == 2
     assert "--ca is for --server" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -102,6 +103,7 @@ def test_the_command_is_for_how_turia_was_installed(
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/turia/bin/python")
     monkeypatch.setattr(extras, "find_spec", lambda package: package if has_pip else None)
+    monkeypatch.setattr(os, "access", lambda *_: True)
     begin = "/opt/turia/bin/python -m pip install" if has_pip else "uv pip install --python /opt/turia/bin/python"
 
     def command(installed: Installed) -> str:
@@ -122,3 +124,31 @@ def test_the_command_is_for_how_turia_was_installed(
 
     monkeypatch.setattr(extras, "distribution", missing)
     assert install_command("train") == f"{begin} {shlex.quote(f'{ROOT}[train]')}"
+
+
+def test_an_environment_that_is_not_ones_own_needs_rights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/turia/bin/python")
+    monkeypatch.setattr(extras, "find_spec", lambda package: package)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert install_command("redis").startswith("sudo /opt/turia/bin/python -m pip install ")
+
+
+@pytest.mark.parametrize("in_environment", [True, False])
+def test_a_python_of_the_system_that_refuses_packages_is_told_to_take_them(
+    in_environment: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr(extras.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(extras, "find_spec", lambda package: package)
+    monkeypatch.setattr(sys, "prefix", "/opt/turia" if in_environment else sys.base_prefix)
+    assert ("--break-system-packages" in install_command("redis")) == (not in_environment)
+
+
+def test_an_image_is_built_again_with_the_extras_that_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = "docker build -f deploy/Dockerfile --build-arg EXTRAS"
+    for built, expected in {"redis": "redis,speech", "": "speech", "speech,redis": "speech,redis"}.items():
+        monkeypatch.setenv(extras.IMAGE_EXTRAS, built)
+        assert install_command("speech") == f"{begin}={expected} -t turia .  (in the checkout)"
+    lines = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    assert f'{extras.IMAGE_EXTRAS}="$EXTRAS"' in lines
+    assert '".[$EXTRAS]"' in lines

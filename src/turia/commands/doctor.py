@@ -13,20 +13,27 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from turia import __version__
 from turia.commands.extras import EXTRAS, has
+from turia.commands.recognisers import DEFAULT, NONE, check_recognisers
 from turia.errors import TuriaError
-from turia.runtime.home import packaged_models
+from turia.runtime.glossary_file import read_glossary
+from turia.runtime.home import added_models, packaged_models
 from turia.runtime.translator import Translator
+from turia.server.glossaries import parse_tables
 from turia.server.limits import Limits
 from turia.server.serve import listen, read_keys, url_of
 from turia.server.stores.sqlite import SCHEMA_VERSION
+from turia.speech.choice import load_factory, parse_language_choice
+from turia.speech.recogniser import RATE
 
 State = Literal["ok", "warning", "problem"]
 OTHER_FILES = 200
@@ -66,17 +73,23 @@ class Installation:
     models: tuple[str, ...] = ()
     key_file: Path | None = None
     store: str | None = None
+    operator_key_file: Path | None = None
+    glossaries: tuple[str, ...] = ()
+    recognisers: tuple[str, ...] | None = None
 
 
 def examine(installation: Installation) -> Iterator[Finding]:
     """All checks that need no running server."""
     yield from check_packages()
     yield from check_models(installation.models)
+    yield from check_glossaries(installation.glossaries)
+    yield from check_speech(installation.recognisers)
     yield from check_port(installation.host, installation.port)
     yield from check_files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     yield from check_clock()
-    if installation.key_file is not None:
-        yield from check_keys(installation.key_file)
+    for path in (installation.key_file, installation.operator_key_file):
+        if path is not None:
+            yield from check_keys(path)
     if installation.store is None:
         yield from check_data(installation.data)
     else:
@@ -99,21 +112,57 @@ def check_packages() -> Iterator[Finding]:
 
 def check_models(names: tuple[str, ...] = ()) -> Iterator[Finding]:
     """Whether each model folder is complete, by its checksums, and translates."""
-    chosen = names or tuple(packaged_models())
+    chosen = names or (*packaged_models(), *added_models())
     if not chosen:
         mend = "give --model FOLDER, here and to `turia serve`; `turia export` makes such folders"
         yield Finding("models", "problem", "no model came with this package", mend)
     for name in chosen:
         try:
             began = time.perf_counter()
-            stream = Translator.load(name).stream(k=1, punctuation=True)
+            # With the model's own policy: one that was added may know no other.
+            stream = Translator.load(name).stream(punctuation=True)
             written = [record for word in ("eins", "zwei", "drei.") for record in stream.push(word)] + stream.flush()
         except TuriaError as error:
             mend = "install Turia again, or export the model again; a file that was altered is not used"
+            if name in added_models():
+                mend = f"`turia models remove {name}`, and add it again (docs/models.md)"
             yield Finding("models", "problem", str(error), mend)
             continue
         seconds = time.perf_counter() - began
         yield Finding("models", "ok", f"{name}: whole; {len(written)} records for three words in {seconds:.1f} s")
+
+
+def check_glossaries(options: Sequence[str]) -> Iterator[Finding]:
+    """Whether each table of terms can be read."""
+    for option in options:
+        try:
+            [table] = parse_tables([option])
+            yield Finding("glossary", "ok", f"{table.path}: {len(read_glossary(table.path))} terms")
+        except TuriaError as error:
+            yield Finding("glossary", "problem", str(error), "correct that line of the table (docs/terms.md)")
+
+
+def check_speech(choices: Sequence[str] | None) -> Iterator[Finding]:
+    """Whether each recogniser of speech loads and takes sound."""
+    if choices is None and not (has("audio") and has("speech")):
+        yield Finding("speech", "ok", "no recogniser is installed; the speech extra has one for English")
+        return
+    for choice in [DEFAULT] if choices is None else choices:
+        if choice == NONE:
+            yield Finding("speech", "ok", "none is wanted")
+            continue
+        try:
+            check_recognisers([choice])
+            language, rest = parse_language_choice(choice)
+            began = time.perf_counter()
+            recogniser = load_factory(rest, language)(())
+            recogniser.push(np.zeros(RATE, dtype=np.float32))
+            recogniser.flush()
+        except TuriaError as error:
+            yield Finding("speech", "problem", str(error), "docs/speech.md says what a recogniser needs")
+            continue
+        seconds = time.perf_counter() - began
+        yield Finding("speech", "ok", f"{choice}: took a second of {language} sound, loaded in {seconds:.1f} s")
 
 
 def check_port(host: str, port: int) -> Iterator[Finding]:

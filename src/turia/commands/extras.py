@@ -6,8 +6,10 @@ docs/install.md is the same table for people; pyproject.toml is what pip reads. 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
+import sysconfig
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +31,9 @@ EXTRAS = {
     "vosk": ("vosk",),
     "whisper": ("faster_whisper",),
 }
+
+IMAGE_EXTRAS = "TURIA_IMAGE_EXTRAS"
+"""The variable of the image of deploy/Dockerfile with the extras that it was built with."""
 
 
 def has(extra: str) -> bool:
@@ -56,6 +61,10 @@ def _install(extra: str, what: str = "this") -> str:
 
 def install_command(extra: str) -> str:
     """A command that adds the extra to this Turia, however it was installed."""
+    if (built := os.environ.get(IMAGE_EXTRAS)) is not None:
+        # Nothing can be installed in a container whose process is not root; the next one would not have it either.
+        extras = ",".join(dict.fromkeys([*filter(None, built.split(",")), extra]))
+        return f"docker build -f deploy/Dockerfile --build-arg EXTRAS={extras} -t turia .  (in the checkout)"
     try:
         found = distribution("turia")
     except PackageNotFoundError:
@@ -99,11 +108,15 @@ def _requirements(found: Distribution, extra: str) -> list[str]:
 
 def _installer() -> str:
     """What installs into the environment that runs now."""
-    python = shlex.quote(sys.executable)
-    if find_spec("pip") is not None:
-        return f"{python} -m pip install"
-    # An environment without pip was made by uv, or by something that uv can install into.
-    return f"uv pip install --python {python}"
+    python, packages = shlex.quote(sys.executable), Path(sysconfig.get_path("purelib"))
+    # The environment of a service, in /opt for example, is root's.
+    rights = "" if os.access(packages, os.W_OK) or not packages.exists() else "sudo "
+    if find_spec("pip") is None:
+        # An environment without pip was made by uv, or by something that uv can install into.
+        return f"{rights}uv pip install --python {python}"
+    managed = sys.prefix == sys.base_prefix and (Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED").exists()
+    # Without it, the pip of Debian and others refuses; whoever put Turia there has already said so once.
+    return f"{rights}{python} -m pip install{' --break-system-packages' if managed else ''}"
 
 
 def _quoted(path: Path, extra: str) -> str:

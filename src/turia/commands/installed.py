@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from turia.commands.extras import has, needs
-from turia.commands.options import typed
+from turia.commands.options import ServerRecognisers, typed
 from turia.config import Preset
 from turia.errors import InputError
 
@@ -193,6 +193,11 @@ def doctor(
         str | None, typer.Option(metavar="URL", envvar="TURIA_STORE", help="The Redis of `turia serve --store`.")
     ] = None,
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys.")] = None,
+    operator_key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="File of operators' keys.")] = None,
+    glossary: Annotated[
+        list[str] | None, typer.Option(metavar="[MODEL=]FILE", help="Table of terms; may be repeated.")
+    ] = None,
+    recogniser: ServerRecognisers = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
 ) -> None:
     """Check an installation, and say what to mend. Exit code 2 if there is a problem."""
@@ -204,7 +209,10 @@ def doctor(
         raise InputError("--ca is for --server: give both")
     if store is not None:
         needs("redis")
-    installation = Installation(host, port, data or data_folder(), tuple(model or ()), key_file, store)
+    installation = Installation(
+        host, port, data or data_folder(), tuple(model or ()), key_file, store, operator_key_file,
+        tuple(glossary or ()), None if recogniser is None else tuple(recogniser),
+    )  # fmt: skip
     findings: list[Finding] = []
     for examined in (examine(installation), examine_server(server, ca) if server is not None else ()):
         for finding in examined:
