@@ -344,6 +344,36 @@ def test_a_draft_that_stays_costs_one_call() -> None:
     assert len(looking.batches) < len(decoding.batches) / 2
 
 
+STOPPING = [AlignAtt(1), AlignAtt(3), EDAtt(0.5, 1), EDAtt(0.2, 2), Adaptive(1, 3), Adaptive(2, 6, 0.0, 0.9)]
+
+
+def going_on(policy: LookingPolicy) -> LookingPolicy:
+    """The same policy, which does not say that it stops."""
+    kind = type(policy)
+    return type(f"{kind.__name__}GoingOn", (kind,), {"stops": False})(**policy.parameters())
+
+
+@settings(max_examples=40)
+@given(speeches, st.sampled_from(STOPPING))
+def test_a_draft_that_ends_where_the_policy_stops_gives_the_same_words(
+    speech: tuple[list[str], list[int]], policy: LookingPolicy
+) -> None:
+    words, lengths = speech
+    assert run(stream_of(Chaos(), policy, lengths), words) == run(stream_of(Chaos(), going_on(policy), lengths), words)
+
+
+@pytest.mark.parametrize(("backend", "beam"), [(Chaos, 1), (Echo, 3)])
+def test_a_draft_that_ends_where_the_policy_stops_costs_less(backend: type[Fake], beam: int) -> None:
+    """Where drafts change, which chaos sees to, nothing is decoded that nobody looks at; where they stay, a beam does
+    not search again what the policy would not keep."""
+    calls = []
+    for policy in (AlignAtt(6), going_on(AlignAtt(6))):
+        fake = backend()
+        run(stream_of(fake, policy, [10], beam=beam), SPEECH)
+        calls.append(len(fake.batches))
+    assert calls[0] < 0.8 * calls[1]
+
+
 def test_a_policy_that_looks_at_attention_needs_a_model_that_gives_it() -> None:
     with pytest.raises(ModelError, match="policy alignatt looks at attention, which this model folder does not give"):
         stream_of(Plain(), AlignAtt(2), [3])

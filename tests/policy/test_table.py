@@ -50,7 +50,7 @@ def test_every_policy_is_what_it_prints(name: str) -> None:
         ("wait-k:=3", "expected NAME:key=value,key=value, found '=3'"),
         ("wait-k:rounding=up", "policy wait-k: rounding is 'up', expected one of 'floor', 'ceil'"),
         ("hold-n:n=-1", "policy hold-n: n is -1, expected a whole number from 0"),
-        ("whole:n=1", "policy whole: unknown key 'n'"),
+        ("whole:n=1", "policy whole: unknown key 'n'; known keys: none"),
     ],
 )
 def test_typing_errors_are_named(text: str, complaint: str) -> None:

@@ -3,12 +3,15 @@
 A draft is made at most READs. The greedy search does not decode the one before again: its pieces are fed as forced rows
 in one call, kept as far as they are still what the model would write, and continued from there. Where the backend
 cannot look at several rows at once, drafts are decoded piece by piece.
+
+Most policies keep the words before the first one that they do not like (`LookingPolicy.stops`). For them a draft ends
+with that word. A beam does not search again where such a policy would keep nothing of the draft before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,12 +21,14 @@ from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logi
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis, log_probabilities
 from turia.engine.settings import LONGEST_WORD
 from turia.engine.terms import steer_looked_at
-from turia.policy.base import Draft, DraftWord, LookingPolicy
+from turia.policy.base import Draft, DraftWord, LookingPolicy, Situation
 from turia.text.symbols import CLOSING_IDS
 
 if TYPE_CHECKING:
     from turia.engine.writer import Writer
 
+DRAFTS_VERSION = 2
+"""Raised when a beam's drafts are others. 2: they end where the policy stops."""
 Floats = npt.NDArray[np.float32]
 
 
@@ -96,11 +101,26 @@ class _Verified:
     """Of all that was written."""
     fed: tuple[int, ...]
 
+    def first(self, count: int, writer: Writer) -> _Verified:
+        """The first `count` of the pieces, with what belongs to them."""
+        words = _WordCount(writer)
+        for piece in self.pieces[:count]:
+            words.add(piece)
+        return replace(
+            self,
+            pieces=self.pieces[:count],
+            scores=self.scores[:count],
+            margins=self.margins[:count],
+            words=words,
+            rows=self.rows[: count + 1],
+            last=self.last.truncated(self.written.length + min(count, len(self.pieces))),
+        )
 
-def make_draft(writer: Writer, policy: LookingPolicy, most: int) -> Steps[Drafted]:
+
+def make_draft(writer: Writer, policy: LookingPolicy, at: Situation, most: int) -> Steps[Drafted]:
     """Up to `most` words that could follow what is written, from all that has been read. Commits nothing."""
     memory = yield from writer.read_all()
-    drafter = _Drafter(writer, policy, memory, most)
+    drafter = _Drafter(writer, policy, at, memory, most)
     drafted = yield from (drafter.greedy() if writer.settings.beam == 1 else drafter.beam())
     return drafted
 
@@ -109,6 +129,7 @@ def make_draft(writer: Writer, policy: LookingPolicy, most: int) -> Steps[Drafte
 class _Drafter:
     writer: Writer
     policy: LookingPolicy
+    at: Situation
     memory: EncoderState
     most: int
     """Words."""
@@ -119,22 +140,30 @@ class _Drafter:
         words, pieces, scores = verified.words, verified.pieces, verified.scores
         rows, last = verified.rows, verified.last
         ended = False
-        while not self._is_full(words, pieces):
+        over = self._stopped(pieces, scores, rows) is not None
+        while not over and not self._is_full(words, pieces):
             chances = self._chances(rows[len(pieces)], words, pieces)
             piece = int(chances.argmax())
             if ended := piece in CLOSING_IDS:
                 break
             pieces.append(piece)
             scores.append(float(chances[piece]))
+            complete = words.complete
             words.add(piece)
-            if not self._is_full(words, pieces):
+            over = words.complete > complete and self._stopped(pieces, scores, rows) is not None
+            if not over and not self._is_full(words, pieces):
                 new, last = yield from self._look(last, [piece], [self.memory.length], 1)
                 rows = [*rows, *new]
         return self._drafted(verified, pieces, scores, [0.0] * len(pieces), rows, ended)
 
     def beam(self) -> Steps[Drafted]:
         """The best hypothesis of a beam that begins after what it keeps of the draft before (decision 031)."""
-        verified = yield from self._verify(again=self.writer.settings.lookahead)
+        verified = yield from self._verify()
+        stopped = self._stopped(verified.pieces, verified.scores, verified.rows)
+        if stopped == 0:
+            # Nothing would be written. If the search found another word, it finds it when this one no longer stands.
+            return self._drafted(verified, verified.pieces, verified.scores, verified.margins, verified.rows, False)
+        verified = verified.first(max(0, len(verified.fed) - self.writer.settings.lookahead), self.writer)
         rows, now, kept = verified.rows, self.memory.length, len(verified.pieces)
         logits = self._steered(rows[kept], verified.pieces)
         start = Hypothesis(
@@ -142,7 +171,9 @@ class _Drafter:
         )
         width, most = self.writer.settings.beam, self._most_pieces()
         search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True)
-        best = yield from search.draft(start, self.most)
+        # One word more than was enough for the draft before: the search may find another.
+        words = self.most if stopped is None else min(self.most, stopped + 2)
+        best = yield from search.draft(start, words)
         pieces = [piece for piece in best.pieces if piece not in CLOSING_IDS]
         if self.policy.attention and len(pieces) > kept + 1:
             # Only now is it known which rows are to be looked at: one call for all of them.
@@ -152,11 +183,9 @@ class _Drafter:
         scores, margins = list(best.scores[: len(pieces)]), list(best.margins[: len(pieces)])
         return self._drafted(verified, pieces, scores, margins, rows, best.ended, whole=True)
 
-    def _verify(self, again: int = 0) -> Steps[_Verified]:
+    def _verify(self) -> Steps[_Verified]:
         """Feeds the draft before in one call, and keeps its pieces as far as the model still prefers them as much as it
-        did: the greedy search's while they are the likeliest, the beam's while they are as close to the likeliest. All
-        but the last `again` pieces of what is left are kept.
-        """
+        did: the greedy search's while they are the likeliest, the beam's while they are as close to the likeliest."""
         writer, now = self.writer, self.memory.length
         before = writer.drafting
         guess = before.guess if writer.model.backend.can_look else []
@@ -174,11 +203,6 @@ class _Drafter:
             pieces.append(piece)
             scores.append(float(chances[piece]))
             words.add(piece)
-        if again:
-            del pieces[max(0, len(guess) - again) :], scores[max(0, len(guess) - again) :]
-            words = _WordCount(writer)
-            for piece in pieces:
-                words.add(piece)
         written = last.truncated(last.length - len(guess))
         last = last.truncated(written.length + len(pieces))
         margins = before.margins[: len(pieces)]
@@ -191,6 +215,17 @@ class _Drafter:
     def _steered(self, row: _Row, pieces: Sequence[int]) -> Logits:
         """The scores of what follows `pieces`, as a glossary wants them; the row was looked at, if it can be."""
         return steer_looked_at(self.writer, row.logits, row.attention, pieces)
+
+    def _stopped(self, pieces: list[int], scores: list[float], rows: list[_Row]) -> int | None:
+        """How many words the policy keeps, if it stops within the whole words of `pieces`."""
+        if not self.policy.stops:
+            return None
+        draft = self._draft(pieces, scores, self._attention(rows, len(pieces)), ended=False)
+        kept = self.policy.keep(self.at, draft, {})
+        return kept if kept < len(draft.words) else None
+
+    def _attention(self, rows: list[_Row], count: int) -> list[Floats | None]:
+        return [row.attention for row in rows[:count]] if self.policy.attention else [None] * count
 
     def _is_full(self, words: _WordCount, pieces: list[int]) -> bool:
         return words.complete >= self.most or len(pieces) >= self._most_pieces()
@@ -207,7 +242,7 @@ class _Drafter:
     ) -> Drafted:
         """`whole` as in `_draft`."""
         self.writer.drafting.guess, self.writer.drafting.margins = list(pieces), margins
-        attention = [row.attention for row in rows[: len(pieces)]] if self.policy.attention else [None] * len(pieces)
+        attention = self._attention(rows, len(pieces))
         return Drafted(self._draft(pieces, scores, attention, ended, whole), verified.written, verified.fed)
 
     def _look(

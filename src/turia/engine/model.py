@@ -117,7 +117,7 @@ def without_attention(model: str, policy: str) -> str:
     """Why a policy that looks at attention cannot run, and what to do."""
     return (
         f"{model}: policy {policy} looks at attention, which this model folder does not give; "
-        f"write one that does with `turia export {model} NEW-FOLDER`"
+        "write one that does with `turia export FOLDER NEW-FOLDER`"
     )
 
 
@@ -125,5 +125,5 @@ def without_rows(model: str, what: str) -> str:
     """The same, for what needs several rows of the decoder at once and is no policy."""
     return (
         f"{model}: {what} looks at several words at once, which this model folder does not give; "
-        f"write one that does with `turia export {model} NEW-FOLDER`"
+        "write one that does with `turia export FOLDER NEW-FOLDER`"
     )

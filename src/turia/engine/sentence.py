@@ -135,7 +135,7 @@ class CurrentSentence:
         most = _most_words(at)
         if most == 0 or (not self.owed and self._cut(records)):
             return
-        drafted = yield from make_draft(writer, policy, most)
+        drafted = yield from make_draft(writer, policy, at, most)
         draft = drafted.draft
         kept = self._kept(policy, at, draft)
         reason = "policy"

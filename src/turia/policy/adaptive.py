@@ -17,6 +17,7 @@ class Adaptive(LookingPolicy):
 
     name: ClassVar[str] = "adaptive"
     movable: ClassVar[bool] = True
+    stops: ClassVar[bool] = True
     k_min: Positive = 2
     """Below this lag nothing is written."""
     k_max: Positive = 8

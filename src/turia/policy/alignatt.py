@@ -16,6 +16,7 @@ class AlignAtt(LookingPolicy):
     name: ClassVar[str] = "alignatt"
     movable: ClassVar[bool] = True
     attention: ClassVar[bool] = True
+    stops: ClassVar[bool] = True
     f: Positive = 2
     layer: int | None = None
 

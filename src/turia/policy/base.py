@@ -116,6 +116,9 @@ class LookingPolicy(Policy):
     """Whether it looks at cross-attention, which not every model folder gives."""
     layer: int | None = None
     """The decoder layer whose attention it looks at; None takes the model's own choice."""
+    stops: ClassVar[bool] = False
+    """Whether it keeps the words before the first one that it does not like, without its memory and whatever follows.
+    Then a draft need not go on behind that word."""
 
     def wants_draft(self, at: Situation) -> bool:
         """Whether a draft is worth making now. Each one costs model calls."""

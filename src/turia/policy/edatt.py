@@ -16,6 +16,7 @@ class EDAtt(LookingPolicy):
     name: ClassVar[str] = "edatt"
     movable: ClassVar[bool] = True
     attention: ClassVar[bool] = True
+    stops: ClassVar[bool] = True
     alpha: Share = 0.3
     words: Positive = 2
     """The last source words that count (the paper's lambda)."""

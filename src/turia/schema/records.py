@@ -36,8 +36,9 @@ def from_dict(
             values[known.name] = known.type.read(value, prefix + given, base)
         elif not pass_over:
             near = get_close_matches(given, shape.keys, n=1)
-            hint = f"; did you mean {prefix + near[0]!r}?" if near else f"; known keys: {', '.join(shape.written)}"
-            raise ConfigError(f"unknown key {prefix + given!r}{hint}")
+            known_keys = ", ".join(shape.written) or "none"
+            hint = f"did you mean {prefix + near[0]!r}?" if near else f"known keys: {known_keys}"
+            raise ConfigError(f"unknown key {prefix + given!r}; {hint}")
     if not shape.required.keys() <= values.keys():
         missing = next(key for name, key in shape.required.items() if name not in values)
         raise ConfigError(f"missing key {prefix + missing!r}")

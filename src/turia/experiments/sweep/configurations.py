@@ -46,6 +46,11 @@ class Configuration:
         return looks or self.free is not None
 
     @property
+    def searches_drafts(self) -> bool:
+        """Whether a beam searches drafts that end where the policy stops: these depend on how they are made."""
+        return self.beam > 1 and isinstance(self.policy, LookingPolicy) and self.policy.stops
+
+    @property
     def segments(self) -> str:
         """Of which sentences, for people."""
         if self.block is not None:

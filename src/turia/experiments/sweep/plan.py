@@ -10,6 +10,7 @@ from typing import Any
 
 from turia import __version__
 from turia.config import SweepRecipe
+from turia.engine.draft import DRAFTS_VERSION
 from turia.engine.model import without_attention
 from turia.engine.settings import Settings
 from turia.engine.writer import SEARCH_VERSION
@@ -81,6 +82,7 @@ class Run:
             **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
             **({"reverse_sha256": self.model.reverse_sha256} if self.configuration.free == "reverse" else {}),
             **({"attention": self.model.attention} if self.configuration.looks_at_attention else {}),
+            **({"drafts": DRAFTS_VERSION} if self.configuration.searches_drafts else {}),
             **self.configuration.as_json(),
         }
 
