@@ -127,3 +127,23 @@ def test_models_are_added_without_torch() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '{"x": ' + "[" * 100_000,
+        '{"x": {"dtype": "F32", "shape": [1e999], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32", "shape": [-1, -4], "data_offsets": [0, 16]}}',
+        '{"x": {"dtype": "F32", "shape": [true], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32\\n", "shape": [1], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32", "shape": [' + ",".join("1" * 70) + '], "data_offsets": [0, 4]}}',
+    ],
+    ids=["deep", "endless", "negative", "no number", "two lines", "dimensions"],
+)
+def test_harmful_headers(header: str, tmp_path: Path) -> None:
+    data = header.encode()
+    (tmp_path / "model.safetensors").write_bytes(len(data).to_bytes(8, "little") + data + bytes(16))
+    with pytest.raises(ModelError, match="cannot be read as safetensors: ") as refused:
+        open_weights(tmp_path)
+    assert len(str(refused.value).splitlines()) == 1

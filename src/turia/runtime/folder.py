@@ -55,7 +55,7 @@ Side = Literal["encoder", "decoder", "look"]
 STREAMS = (1, 4, 8)
 """There is a graph for each side and for so many streams at once; all share one file of weights."""
 
-_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
+_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
 
 def graph_file(side: Side, streams: int) -> str:
