@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import srt
 import webvtt
@@ -31,6 +31,7 @@ from tests.protocol.test_messages import near_messages
 from turia.errors import TuriaError
 from turia.formats.asr_feeds import InputFormat, spoken_words
 from turia.formats.output import caption_output
+from turia.formats.subtitles import Format
 from turia.protocol.events import EVENTS
 from turia.protocol.messages import parse_client, parse_server
 from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
@@ -78,7 +79,7 @@ def read_wire(text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
     for parse in (parse_client, parse_server):
         for given_as in (text, data):
-            _refusable(lambda parse=parse, given_as=given_as: parse(given_as))  # type: ignore[misc]
+            refusable(lambda parse=parse, given_as=given_as: parse(given_as))  # type: ignore[misc]
 
 
 RECORDS = (
@@ -101,7 +102,7 @@ traces = st.builds(
 
 
 def read_trace(text: str) -> None:
-    _refusable(lambda: parse_trace(text.split("\n")))
+    refusable(lambda: parse_trace(text.split("\n")))
 
 
 def near_feed() -> st.SearchStrategy[str]:
@@ -118,30 +119,39 @@ def near_feed() -> st.SearchStrategy[str]:
 
 def read_feeds(text: str) -> None:
     for kind in get_args(InputFormat):
-        _refusable(lambda kind=kind: list(spoken_words(kind, text.split("\n"))))  # type: ignore[misc]
+        refusable(lambda kind=kind: list(spoken_words(kind, text.split("\n"))))  # type: ignore[misc]
 
 
 captions = st.lists(st.tuples(st.text(min_size=1, max_size=20) | words, st.floats(0, 1e12), st.booleans()), max_size=20)
 
 
 def write_subtitles(said: list[tuple[str, float, bool]]) -> None:
-    """Subtitles of whatever is said are subtitles to other people's parsers, and the times never go back."""
-    kinds: tuple[Literal["srt", "vtt"], ...] = ("srt", "vtt")
-    for kind in kinds:
-        file, last = io.StringIO(), 0.0
-        output = caption_output(kind, file)
-        for word, ms, ends in said:
-            last = max(last, ms)
-            output.word(word, last)
-            if ends:
-                output.end_sentence()
-        output.end_sentence()
-        text = file.getvalue().encode("utf-8", "replace").decode()
-        if kind == "srt":
-            starts = [cue.start for cue in srt.parse(text)]
-        else:
-            starts = [cue.start_in_seconds for cue in webvtt.from_string(text).captions]
-        assert starts == sorted(starts)
+    for kind in get_args(Format):
+        write_captions(kind, [(word, ms, int(ends)) for word, ms, ends in said])
+
+
+def write_captions(kind: Format, said: list[tuple[str, float, int]]) -> None:
+    """Subtitles of whatever is said are subtitles to other people's parsers, and the times never go back.
+
+    The number of an item is odd if the sentence ends there, and has a 2 in it if the text is a speaker's name.
+    """
+    file, last = io.StringIO(), 0.0
+    output = caption_output(kind, file)
+    for text, ms, what in said:
+        if what & 2:
+            output.speaker(text)
+            continue
+        last = max(last, ms)
+        output.word(text, last)
+        if what & 1:
+            output.end_sentence()
+    output.end_sentence()
+    written = file.getvalue().encode("utf-8", "replace").decode()
+    if kind == "srt":
+        starts = [cue.start for cue in srt.parse(written)]
+    else:
+        starts = [cue.start_in_seconds for cue in webvtt.from_string(written).captions]
+    assert starts == sorted(starts)
 
 
 MODEL_FILES = {
@@ -175,15 +185,15 @@ def read_model(file: tuple[str, str]) -> None:
         folder = Path(made)
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
         if name == SUMS_FILE:
-            _refusable(lambda: check_sums(folder, read_sums(folder)))
+            refusable(lambda: check_sums(folder, read_sums(folder)))
         elif name == CONFIG_FILE:
-            _refusable(lambda: _read_config(folder / name))
+            refusable(lambda: _read_config(folder / name))
         else:
-            _refusable(lambda: SegmenterSettings.load(folder))
+            refusable(lambda: SegmenterSettings.load(folder))
 
 
 def read_events(text: str) -> None:
-    _refusable(lambda: EVENTS.from_json(read_json(text)))
+    refusable(lambda: EVENTS.from_json(read_json(text)))
 
 
 TARGETS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], None]]] = {
@@ -197,7 +207,7 @@ TARGETS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], None]]] = {
 _outcomes: Counter[str] = Counter()
 
 
-def _refusable(work: Callable[[], object]) -> None:
+def refusable(work: Callable[[], object]) -> None:
     """Runs something that may be refused for what was given to it."""
     refusal = ""
     try:

@@ -115,3 +115,23 @@ def test_a_tensor_that_the_header_puts_elsewhere(tmp_path: Path) -> None:
 def test_no_weights(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"neither model\.safetensors nor pytorch_model\.bin"):
         open_weights(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '{"x": ' + "[" * 100_000,
+        '{"x": {"dtype": "F32", "shape": [1e999], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32", "shape": [-1, -4], "data_offsets": [0, 16]}}',
+        '{"x": {"dtype": "F32", "shape": [true], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32\\n", "shape": [1], "data_offsets": [0, 4]}}',
+        '{"x": {"dtype": "F32", "shape": [' + ",".join("1" * 70) + '], "data_offsets": [0, 4]}}',
+    ],
+    ids=["deep", "endless", "negative", "no number", "two lines", "dimensions"],
+)
+def test_harmful_headers(header: str, tmp_path: Path) -> None:
+    data = header.encode()
+    (tmp_path / "model.safetensors").write_bytes(len(data).to_bytes(8, "little") + data + bytes(16))
+    with pytest.raises(ModelError, match="cannot be read as safetensors: ") as refused:
+        open_weights(tmp_path)
+    assert len(str(refused.value).splitlines()) == 1

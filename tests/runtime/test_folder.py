@@ -130,7 +130,9 @@ def test_no_folder_no_sums(folder: Path) -> None:
     assert refusal(folder) == f"{folder / 'SHA256SUMS'}: no such file; without sums the model cannot be checked"
 
 
-@pytest.mark.parametrize("line", ["nonsense", f"{'0' * 64}  ../weights.bin", f"{'0' * 64}  /tmp/weights.bin"])
+@pytest.mark.parametrize(
+    "line", ["nonsense", *(f"{'0' * 64}  {name}" for name in ("../weights.bin", "/tmp/weights.bin", "a\0b"))], ids=repr
+)
 def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
     with (folder / "SHA256SUMS").open("a", encoding="utf-8") as file:
         file.write(line + "\n")

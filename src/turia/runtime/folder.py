@@ -58,7 +58,7 @@ STREAMS = (1, 4, 8)
 _OF_POLICIES = ("policy", "dial", "attention_layer", "attention_head")
 """Keys of config.json that a stream with a policy of its own that does not look at attention has no use for."""
 
-_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\]+)")
+_SUM_LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
 
 def graph_file(side: Side, streams: int) -> str:
