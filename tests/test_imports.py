@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The public API, the command line and the addresses of release 0.1 stand above all packages; no package imports them.
 TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client", "turia.interop.")
 
-# The packages that may import torch, and the extras whose libraries a package may import. All other packages are a plain install.
+# The packages that may import torch, and the extras whose libraries a package may import. The others have none.
 TORCH = {"model", "training"}
 EXTRAS_OF: dict[str, set[str]] = {
     "model": {"train"},
@@ -163,8 +163,8 @@ for module in modules:
 
 
 def importable(packages: Iterable[str], extras: Iterable[str]) -> None:
-    """Imports all of the packages, in a process that has only the libraries of some extras; but for the files that import a
-    package of another extra at their top. Whoever imports such a file at its own top is found out."""
+    """Imports all of the packages, in a process that has only the libraries of some extras; but for the files that
+    import a library of another extra at their top. Whoever imports such a file at its own top is found out."""
     blocked = libraries(EXTRAS) - libraries(extras)
     modules = [
         module
