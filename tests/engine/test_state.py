@@ -54,7 +54,7 @@ class Own(CountingPolicy):
 def test_a_policy_that_is_in_no_table_is_named(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     state = saved()
     state[key] = Settings(policy=Own()).to_json()
-    with pytest.raises(InputError, match=r"^the stream was saved with policy 'own', .* turia\.policy\.table\.POLICIES"):
+    with pytest.raises(InputError, match=r"^stream state with policy 'own', .* turia\.policy\.table\.POLICIES"):
         restore(state)
     monkeypatch.setitem(POLICIES, "own", Own)
     assert restore(state).state()[key]["policy"] == "own"

@@ -96,7 +96,7 @@ def _check_policies(state: dict[str, Any]) -> None:
         name = policy.partition(":")[0] if isinstance(policy, str) else None
         if name is not None and name not in POLICIES:
             raise InputError(
-                f"the stream was saved with policy {name!r}, which this Turia does not know; if it is your own, put "
+                f"stream state with policy {name!r}, which this Turia does not know; if it is your own, put "
                 "its class into turia.policy.table.POLICIES before you restore the stream"
             )
 
