@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from tests.protocol.test_messages import near_messages
 from turia.errors import TuriaError
-from turia.formats.asr_feeds import InputFormat, spoken_words
+from turia.formats.asr_feeds import InputFormat, heard
 from turia.formats.output import caption_output
 from turia.formats.subtitles import Format
 from turia.protocol.events import EVENTS
@@ -119,7 +119,7 @@ def near_feed() -> st.SearchStrategy[str]:
 
 def read_feeds(text: str) -> None:
     for kind in get_args(InputFormat):
-        refusable(lambda kind=kind: list(spoken_words(kind, text.split("\n"))))  # type: ignore[misc]
+        refusable(lambda kind=kind: list(heard(kind, text.split("\n"))))  # type: ignore[misc]
 
 
 captions = st.lists(st.tuples(st.text(min_size=1, max_size=20) | words, st.floats(0, 1e12), st.booleans()), max_size=20)

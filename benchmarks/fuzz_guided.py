@@ -39,7 +39,7 @@ with atheris.instrument_imports(include=["turia"]):
     from turia.formats.asr_feeds import InputFormat, heard
     from turia.protocol.events import EVENTS
     from turia.protocol.messages import parse_client, parse_server
-    from turia.protocol.sound import is_sound, parse_sound, sound_bytes
+    from turia.protocol.sound import HEADER, SOUND, is_sound, parse_sound
     from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
     from turia.schema import read_json
     from turia.segmenter.classifier import SETTINGS_FILE, VOCABULARY_FILE, SegmenterSettings
@@ -114,7 +114,7 @@ FEED_TEXTS = {
     "whisperlivekit": '{"type": "config"}\n{"lines": [{"speaker": 1, "text": "ka le", "start": "0:00:01", "end": '
     '"0:00:02"}], "buffer_transcription": "mi"}\n{"type": "ready_to_stop"}',
     "srt": "1\n00:00:01,000 --> 00:00:02,500\n<i>ka le</i>\n\n2\n00:00:03,000 --> 00:00:04,000\nmi\n",
-    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.500 line:0\n<v Anna>ka <00:01.500>le</v>\n\nNOTE\n\n0:03.000 --> 00:04.000\nx",
+    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.500 line:0\n<v Anna>ka <00:01.500>le</v>\n\nNOTE\n\n0:03.000 --> 00:04.000\n",
 }
 
 
@@ -213,7 +213,7 @@ def read_event(data: bytes) -> None:
 
 Target = tuple[Callable[[bytes], None], list[bytes]]
 TARGETS: dict[str, Target] = {
-    "wire": (read_wire, [*(dumped(message).encode() for message in MESSAGES), sound_bytes(0, bytes(4))]),
+    "wire": (read_wire, [*(dumped(message).encode() for message in MESSAGES), HEADER.pack(SOUND, 0) + bytes(4)]),
     "trace": (read_trace, ["\n".join(map(dumped, RECORDS[:many])).encode() for many in range(1, len(RECORDS) + 1)]),
     "feeds": (read_feed, [bytes([FEEDS.index(kind)]) + text.encode() for kind, text in FEED_TEXTS.items()]),
     "subtitles": (write_subtitles, [

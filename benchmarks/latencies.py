@@ -110,7 +110,12 @@ def quality(translator: Translator, dev: Path, count: int) -> list[dict[str, Any
             jobs = []
             for document in documents:
                 sentences = [sentence.split() for sentence in document.source]
-                jobs.append(Job(_begin(translator, k, block, list(map(len, sentences))), sum(sentences, [])))
+                jobs.append(
+                    Job(
+                        _begin(translator, k, block, list(map(len, sentences))),
+                        [word for sentence in sentences for word in sentence],
+                    )
+                )
             traces = translate_all(jobs, translator.model.backend, TOGETHER, lambda _: None)
             lines = [
                 " ".join(words)

@@ -48,7 +48,7 @@ from turia.speech.choice import load_factory
 from turia.speech.hearing import Hearing
 from turia.speech.moonshine import packaged_model
 from turia.speech.recogniser import RATE, Recogniser, Samples
-from turia.speech.sound import PIECE, file_sound
+from turia.speech.sound import BLOCK, file_sound
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
 from turia.stream.trace import Record, SentenceEnd, Write
 
@@ -223,11 +223,11 @@ def recognise(speech: Speech, recogniser: Recogniser, clock: Callable[[], float]
     hearing = Hearing(recogniser)
     pieces = []
     seconds = len(speech.sound) / RATE
-    for begin in [*range(0, len(speech.sound), PIECE), None]:
+    for begin in [*range(0, len(speech.sound), BLOCK), None]:
         began = clock()
-        heard = list(hearing.flush() if begin is None else hearing.push(speech.sound[begin : begin + PIECE]))
+        heard = list(hearing.flush() if begin is None else hearing.push(speech.sound[begin : begin + BLOCK]))
         took = clock() - began
-        pieces.append(Piece(seconds if begin is None else min(seconds, (begin + PIECE) / RATE), took, heard))
+        pieces.append(Piece(seconds if begin is None else min(seconds, (begin + BLOCK) / RATE), took, heard))
     return Recognition(pieces, recogniser.certainty)
 
 

@@ -32,7 +32,7 @@ from typing import Any
 import pytest
 
 from tests.proxies import nginx
-from tests.server.servers import ROOT, free_port
+from tests.server.servers import ROOT, answer_to, free_port
 from tests.test_deploy import UNIT, of, queries
 from tests.test_readme import lines, marked_block, steps
 from turia import __version__
@@ -177,12 +177,7 @@ class Service:
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
-        try:
-            with urllib.request.urlopen(asked, timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
+        return answer_to(asked)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from turia.commands.extras import EXTRAS
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 
-# What each room may import beside itself, `config`, `schema` and `errors`.
+# What each package may import beside itself, `config`, `schema` and `errors`.
 PURE = {"stream", "text", "policy"}
 MAY_IMPORT: dict[str, set[str]] = {
     "system": set(),
@@ -47,10 +47,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
     "errors": set(),
 }
-# The public API, the command line and the addresses of release 0.1 stand above all rooms; no room imports them.
+# The public API, the command line and the addresses of release 0.1 stand above all packages; no package imports them.
 TOP = ("turia", "turia.__main__", "turia.cli", "turia.commands.", "turia.client", "turia.interop.")
 
-# The rooms that may import torch, and the extras whose packages a room may import. All other rooms are a plain install.
+# The packages that may import torch, and the extras whose libraries a package may import. The others have none.
 TORCH = {"model", "training"}
 EXTRAS_OF: dict[str, set[str]] = {
     "model": {"train"},
@@ -63,7 +63,7 @@ EXTRAS_OF: dict[str, set[str]] = {
     "server": {"redis", "ray"},
     "speech": {"audio", "speech", "vosk", "whisper"},
 }
-# The rooms that need their extra as a whole: a plain install has no use for any file of them.
+# The packages that need their extra as a whole: a plain install has no use for any file of them.
 WHOLE = {"model", "training", "corpus", "export"}
 # Programs and libraries of other people that are no part of an extra; what imports them at its top runs only there.
 FOREIGN = {"ctranslate2", "simuleval"}
@@ -77,7 +77,7 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     return module.split(".")[1]
 
 
@@ -85,8 +85,8 @@ def listed(module: str, names: tuple[str, ...]) -> bool:
     return any(f"{module}.".startswith(name) if name.endswith(".") else module == name for name in names)
 
 
-def packages(extras: Iterable[str]) -> set[str]:
-    return {package for extra in extras for package in EXTRAS[extra]}
+def libraries(extras: Iterable[str]) -> set[str]:
+    return {library for extra in extras for library in EXTRAS[extra]}
 
 
 @cache
@@ -118,33 +118,33 @@ def test_the_extras_have_what_is_looked_for_here() -> None:
 def test_imports_go_one_way(module: str) -> None:
     if listed(module, TOP):
         return
-    room = room_of(module)
-    assert room in MAY_IMPORT, f"{module}: a room that the table above does not know"
+    package = package_of(module)
+    assert package in MAY_IMPORT, f"{module}: a package that the table above does not know"
     for imported in imported_modules(module):
         if imported.startswith("turia."):
-            other = room_of(imported)
-            allowed = MAY_IMPORT[room] | {room, "config", "schema", "errors"}
+            other = package_of(imported)
+            allowed = MAY_IMPORT[package] | {package, "config", "schema", "errors"}
             assert other in allowed, f"{module} imports {imported}, which stands above or beside it"
 
 
 @pytest.mark.parametrize("module", sorted(MODULES.keys() - {"turia"}))
-def test_a_room_imports_packages_of_its_own_extras_alone(module: str) -> None:
-    room = room_of(module)
+def test_a_package_imports_libraries_of_its_own_extras_alone(module: str) -> None:
+    package = package_of(module)
     imported = imported_modules(module)
-    others = packages(EXTRAS) - packages(EXTRAS_OF.get(room, ()))
+    others = libraries(EXTRAS) - libraries(EXTRAS_OF.get(package, ()))
     assert not {name.split(".")[0] for name in imported} & others
-    if room not in TORCH:
+    if package not in TORCH:
         assert "torch" not in {name.split(".")[0] for name in imported}
-    # A command may need any room; it imports it when it is asked for. Rooms of an extra have it.
-    if room not in EXTRAS_OF and not listed(module, TOP):
-        assert not [name for name in imported if name.startswith("turia.") and room_of(name) in WHOLE]
+    # A command may need any package; it imports it when it is asked for. Packages of an extra have it.
+    if package not in EXTRAS_OF and not listed(module, TOP):
+        assert not [name for name in imported if name.startswith("turia.") and package_of(name) in WHOLE]
 
 
 def test_commands_import_what_an_extra_has_when_they_are_asked_for() -> None:
     for module in MODULES:
         if module.startswith("turia.commands."):
             at_top = {name for name in imported_modules(module, at_top=True) if name.startswith("turia.")}
-            assert not {room_of(name) for name in at_top} & {*WHOLE, "hub"}, module
+            assert not {package_of(name) for name in at_top} & {*WHOLE, "hub"}, module
 
 
 BLOCKED_IMPORT = """
@@ -162,14 +162,14 @@ for module in modules:
 """
 
 
-def importable(rooms: Iterable[str], extras: Iterable[str]) -> None:
-    """Imports all of the rooms, in a process that has only the packages of some extras; but for the files that import a
-    package of another extra at their top. Whoever imports such a file at its own top is found out."""
-    blocked = packages(EXTRAS) - packages(extras)
+def importable(packages: Iterable[str], extras: Iterable[str]) -> None:
+    """Imports all of the packages, in a process that has only the libraries of some extras; but for the files that
+    import a library of another extra at their top. Whoever imports such a file at its own top is found out."""
+    blocked = libraries(EXTRAS) - libraries(extras)
     modules = [
         module
         for module in MODULES
-        if module.count(".") and room_of(module) in rooms and module != "turia.__main__"
+        if module.count(".") and package_of(module) in packages and module != "turia.__main__"
         if not {name.split(".")[0] for name in imported_modules(module, at_top=True)} & (blocked | FOREIGN)
     ]
     command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(sorted(blocked)), ",".join(modules)]
@@ -177,10 +177,20 @@ def importable(rooms: Iterable[str], extras: Iterable[str]) -> None:
     assert result.returncode == 0, result.stderr
 
 
-def test_a_plain_install_imports_all_but_the_rooms_of_extras() -> None:
-    rooms = {room_of(module) for module in MODULES if module.count(".")} - {*WHOLE, "hub", "interop"}
-    assert {"stream", "policy", "engine", "runtime", "server", "evaluation", "experiments", "cli", "commands"} <= rooms
-    importable(rooms, ())
+def test_a_plain_install_imports_all_but_the_packages_of_extras() -> None:
+    packages = {package_of(module) for module in MODULES if module.count(".")} - {*WHOLE, "hub", "interop"}
+    assert {
+        "stream",
+        "policy",
+        "engine",
+        "runtime",
+        "server",
+        "evaluation",
+        "experiments",
+        "cli",
+        "commands",
+    } <= packages
+    importable(packages, ())
 
 
 def test_models_of_the_hub_need_no_torch() -> None:

@@ -32,8 +32,8 @@ ELSEWHERE = {
 
 
 def where_tests_are(module: str) -> Path:
-    *rooms, name = module.split(".")[1:]
-    return TESTS.joinpath(*rooms, f"test_{name}.py")
+    *packages, name = module.split(".")[1:]
+    return TESTS.joinpath(*packages, f"test_{name}.py")
 
 
 CODE = [module for module, path in MODULES.items() if path.name != "__init__.py"]
@@ -48,12 +48,12 @@ def test_every_module_has_a_test_file_of_its_name() -> None:
 @pytest.mark.parametrize("module", ELSEWHERE)
 def test_the_tests_that_the_list_names_are_there(module: str) -> None:
     for name in re.findall(r"[\w/]*test_\w+\.py", ELSEWHERE[module]):
-        room = TESTS.joinpath(*module.split(".")[1:-1])
-        assert (TESTS / name).is_file() or (room / name).is_file(), name
+        package = TESTS.joinpath(*module.split(".")[1:-1])
+        assert (TESTS / name).is_file() or (package / name).is_file(), name
 
 
 GATHERED = ("turia.config", "turia.schema")
-"""Rooms that everybody imports from: their own file has the names of all their files."""
+"""Packages that everybody imports from: their own file has the names of all their files."""
 
 
 def test_a_package_has_no_code_in_its_own_file() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.training.toy import toy_recipe
-from turia.corpus.batches import POOL_SAMPLES, PoolStart, Sampler, assemble, cut_batches, in_order
+from turia.corpus.batches import POOL_SAMPLES, PoolStart, Sampler, assemble, cut_batches, samples_in_order
 from turia.corpus.shards import WINDOW, Shards
 from turia.text.layout import WHOLE
 from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, PAD_ID, SEP_ID
@@ -95,14 +95,14 @@ def test_an_epoch_draws_every_sentence_once(shards: Shards) -> None:
 
 
 def test_validation_sees_all_windows(shards: Shards) -> None:
-    total = sum(len(batch.windows) for batch in in_order(shards, windows=True, batch_tokens=1000))
+    total = sum(map(len, samples_in_order(shards, windows=True, batch_tokens=1000)))
     assert total == int((shards.samples[:, 2] & WINDOW > 0).sum())
 
 
 def test_a_shorter_look_is_not_a_look_at_the_shortest(shards: Shards) -> None:
     """Batches are in the order of length: so many of them, evenly spaced, reach to the longest."""
-    every = [batch.target.shape[1] for batch in in_order(shards, False, 1000)]
-    some = [batch.target.shape[1] for batch in in_order(shards, False, 1000, most=2)]
+    every = [samples.tolist() for samples in samples_in_order(shards, False, 1000)]
+    some = [samples.tolist() for samples in samples_in_order(shards, False, 1000, most=2)]
     assert len(every) > 3
     assert some == [every[len(every) // 4], every[3 * len(every) // 4]]
-    assert [batch.target.shape[1] for batch in in_order(shards, False, 1000, most=len(every))] == every
+    assert [samples.tolist() for samples in samples_in_order(shards, False, 1000, most=len(every))] == every

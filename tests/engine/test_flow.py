@@ -10,6 +10,7 @@ import torch
 
 from tests.engine.fakes import FreeEcho, fake_model, subwords
 from tests.engine.test_training_match import SOURCE, TARGET, random_transformer, sentence
+from tests.engine.told import Told
 from turia.config import Encoder
 from turia.corpus.batches import Batch
 from turia.engine.backend import run_steps
@@ -23,23 +24,8 @@ from turia.training.paths import MaskSettings, batch_limits
 from turia.training.validation import engine_model
 
 
-class Fed(FlowWriter):
-    """A writer that is told what to write, and gives the scores of each piece."""
-
-    def feed(self, word: str) -> Any:
-        rows = []
-        pieces = subwords().encode_word(word)
-        for count in range(len(pieces)):
-            _, logits, now = yield from self._scores(list(pieces[:count]))
-            rows.append(logits)
-            self.row_limits.append(now)
-        self.target.add(pieces)
-        self.reads.append(self.source.words)
-        return rows
-
-    def feed_stop(self) -> Any:
-        _, logits, _ = yield from self._scores([])
-        return logits
+class Fed(Told, FlowWriter):
+    """A writer without a segmenter that is told what to write."""
 
 
 @pytest.mark.parametrize("encoder", ["pbe", "unidirectional"])
@@ -76,7 +62,7 @@ def test_fed_the_reference_every_row_scores_as_in_training(encoder: Encoder, k: 
                 and (word is not None or writer.source.words >= len(said))
             ):
                 read_one()
-            steps = writer.feed_stop() if word is None else writer.feed(word)
+            steps = writer.feed_end() if word is None else writer.feed(word)
             result = run_steps(steps, model.backend)
             found += [result] if word is None else result
         own, rest = writer.source.split(len(said))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.engine.fakes import Chaos, Echo, fake_model, stream_of, subwords
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
+from turia.policy.base import CountingPolicy, Situation
+from turia.policy.table import POLICIES
 from turia.segmenter.online import GivenSegmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.text.symbols import PAD_ID, SEP_ID
@@ -35,6 +38,26 @@ def test_a_whole_state_is_restored() -> None:
     assert len(state["history"]["pairs"]) == 1
     assert max(state["target"]["pieces"]) > 1
     assert restore(state).state() == state
+
+
+@dataclass(frozen=True)
+class Own(CountingPolicy):
+    """Somebody's own policy, which no table has."""
+
+    name: ClassVar[str] = "own"
+
+    def may_write(self, at: Situation) -> bool:
+        return at.written < at.read
+
+
+@pytest.mark.parametrize("key", ["settings", "pending_settings"])
+def test_a_policy_that_is_in_no_table_is_named(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = saved()
+    state[key] = Settings(policy=Own()).to_json()
+    with pytest.raises(InputError, match=r"^stream state with policy 'own', .* turia\.policy\.table\.POLICIES"):
+        restore(state)
+    monkeypatch.setitem(POLICIES, "own", Own)
+    assert restore(state).state()[key]["policy"] == "own"
 
 
 def test_a_state_stays_as_it_was_taken() -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.engine.fakes import subwords
+from tests.engine.told import Told
 from turia.config import Encoder, Positions
 from turia.config import ModelSettings as ModelConfig
 from turia.engine.backend import run_steps
@@ -19,7 +20,6 @@ from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.engine.window import PartialSentence
-from turia.engine.writer import Writer
 from turia.model.transformer import Transformer
 from turia.policy.base import CountingPolicy, Situation
 from turia.policy.masks import cross_limit, encoder_reach
@@ -54,25 +54,6 @@ SOURCE = [["ka", "leta", "miso", "no"], ["punde", "ra", "kaso", "lenx", "mi", "n
 TARGET = [["raso", "kata", "no"], ["mi", "lenx", "punde", "kanoso", "ra"], ["nota", "ka", "leso", "mi"]]
 
 
-class Fed(Writer):
-    """A writer that is told what to write, and remembers the scores of each piece."""
-
-    def feed(self, word: str) -> Any:
-        pieces = subwords().encode_word(word)
-        rows = []
-        for count in range(len(pieces)):
-            _, logits, now = yield from self._scores(list(pieces[:count]))
-            rows.append(logits)
-            self.row_limits.append(now)
-        self.target.add(pieces)
-        self.reads.append(self.source.words)
-        return rows
-
-    def feed_end(self) -> Any:
-        _, logits, _ = yield from self._scores([])
-        return [logits]
-
-
 def run(steps: Any, model: Model) -> Any:
     return run_steps(steps, model.backend)
 
@@ -102,7 +83,7 @@ def test_fed_the_reference_every_row_scores_as_in_training(
     assert isinstance(policy, CountingPolicy)
     found = []
     for n, (said, wanted) in enumerate(zip(SOURCE, TARGET, strict=True)):
-        writer = Fed(model, stream.settings, stream.history)
+        writer = Told(model, stream.settings, stream.history)
         fed = 0
         for number, word in enumerate(said, start=1):
             writer.source.add(subwords().encode_word(word))
@@ -112,7 +93,7 @@ def test_fed_the_reference_every_row_scores_as_in_training(
             while fed < len(wanted) and (closed or policy.may_write(Situation(number, fed, gamma))):
                 found += run(writer.feed(wanted[fed]), model)
                 fed += 1
-        found += run(writer.feed_end(), model)
+        found.append(run(writer.feed_end(), model))
         stream.history.add(writer.source, writer.target, writer.reads)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.array(found), expected, atol=2e-4)

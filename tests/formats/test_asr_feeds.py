@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from turia.errors import FormatError
 from turia.formats import asr_feeds
-from turia.formats.asr_feeds import InputFormat, spoken_words
+from turia.formats.asr_feeds import InputFormat
 from turia.formats.feed_words import shared_out
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
+
+
+def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = None) -> Iterator[SpokenWord]:
+    """The final words of a feed, each as soon as its line is there."""
+    return (item for item in asr_feeds.heard(kind, lines, path) if isinstance(item, SpokenWord))
 
 
 def heard(kind: InputFormat, *lines: str) -> list[tuple[str, float | None, float | None]]:

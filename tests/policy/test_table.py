@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from tests.engine.fakes import Echo, run, stream_of
 from turia.errors import ConfigError
 from turia.policy.base import Policy
 from turia.policy.holdn import HoldN
 from turia.policy.table import POLICIES, make_policy, parse_policy
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
+from turia.stream.trace import Write
 
 
 @pytest.mark.parametrize(
@@ -57,3 +63,20 @@ def test_typing_errors_are_named(text: str, complaint: str) -> None:
     with pytest.raises(ConfigError) as found:
         parse_policy(text)
     assert complaint in str(found.value)
+
+
+def test_the_examples_of_the_documentation_are_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class of ten lines, and one entry of the table: then it has a name, parameters, and words to commit."""
+    page = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "docs/policies.md", "exec", dont_inherit=True), names)
+    for policy in (names["Pairs"], names["Sure"]):
+        monkeypatch.setitem(POLICIES, policy.name, policy)
+    pairs = stream_of(Echo(), [8], policy="pairs:lead=2")
+    records = run(pairs, ["ka", "le", "mi", "no", "pu", "ra", "ka", "le"])
+    assert [record.read for record in records if isinstance(record, Write)] == [4, 4, 6, 6, 8, 8, 8, 8]
+    assert pairs.header()["policy"] == "pairs:lead=2"
+    # Echoes are never sure: so all waits for the end of the sentence.
+    sure = run(stream_of(Echo(), [3], policy="sure"), ["ka", "le", "mi"])
+    assert [record.read for record in sure if isinstance(record, Write)] == [3, 3, 3]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.protocol.sounds import sound_bytes
 from turia.protocol.messages import MAX_SEQ, ProtocolError
-from turia.protocol.sound import HEADER, MAX_SAMPLES, SoundPiece, is_sound, parse_sound, sound_bytes
+from turia.protocol.sound import HEADER, MAX_SAMPLES, SOUND, SOUND_RATE, SoundBlock, is_sound, parse_sound
+from turia.server import limits
+from turia.speech.recogniser import RATE
 
 
 @given(st.integers(0, MAX_SEQ), st.binary(min_size=1, max_size=100))
 def test_what_is_sent_is_what_comes(first: int, half: bytes) -> None:
     data = sound_bytes(first, half + half)
     assert is_sound(data)
-    assert parse_sound(data) == SoundPiece(first, half + half)
+    assert parse_sound(data) == SoundBlock(first, half + half)
     assert parse_sound(data).samples == len(half)
 
 
@@ -42,3 +48,17 @@ def test_what_is_none_is_refused(data: bytes, cause: str) -> None:
     with pytest.raises(ProtocolError, match=cause) as caught:
         parse_sound(data)
     assert caught.value.code == "sound"
+
+
+def constants(name: str) -> dict[str, str]:
+    """Constants of a module of the page, as they are written there."""
+    text = (Path(limits.__file__).parent / "static" / name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^(?:export )?const ([A-Z_]+) = ([^;]+);", text, re.MULTILINE))
+
+
+def test_the_page_sends_what_the_server_takes() -> None:
+    sends, captures = constants("sound.js"), constants("capture.js")
+    assert (sends["VERSION"], sends["HEADER"], sends["RATE"]) == (str(SOUND), str(HEADER.size), str(SOUND_RATE))
+    assert (captures["RATE"], captures["BLOCK"]) == (str(SOUND_RATE), "RATE / 10")
+    assert SOUND_RATE // 10 <= MAX_SAMPLES, "a block of the page is one message"
+    assert RATE == SOUND_RATE, "recognisers hear what was sent"

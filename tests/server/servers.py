@@ -50,6 +50,16 @@ def cut_connection(follower: Follower) -> None:
         follower._socket.transport.abort()
 
 
+def answer_to(asked: urllib.request.Request) -> tuple[int, str]:
+    """Status and text of the answer, also of one that is an error."""
+    try:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
 class FakeServer:
     """A server process that can be killed and started again on the same port and the same data."""
 
@@ -101,12 +111,12 @@ class FakeServer:
             return 0
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
-        return self._ask(urllib.request.Request(self.url + path, headers=headers))
+        return answer_to(urllib.request.Request(self.url + path, headers=headers))
 
     def post(self, path: str, body: dict[str, Any] | None = None, **headers: str) -> tuple[int, dict[str, Any]]:
         data = json.dumps(body or {}).encode()
         asked = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | headers)
-        status, text = self._ask(asked)
+        status, text = answer_to(asked)
         return status, json.loads(text)
 
     def headers(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str]]:
@@ -120,14 +130,6 @@ class FakeServer:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, {name.lower(): value for name, value in error.headers.items()}
-
-    def _ask(self, asked: urllib.request.Request) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(asked, timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
 
     def faults(self) -> list[str]:
         """Lines of the log that tell of something unforeseen."""

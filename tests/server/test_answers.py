@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI, HTTPException
 from fastapi.testclient import TestClient
 
-from tests.server.servers import FakeServer
+from tests.server.servers import FakeServer, answer_to
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 
 
@@ -23,12 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
 
 def answer_of(server: FakeServer, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
     asked = urllib.request.Request(server.url + path, body, headers, method=method)
-    try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
+    return answer_to(asked)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,16 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.protocol.sounds import sound_bytes
 from tests.server.servers import FakeServer
 from tests.speech.fakes import sound
-from turia.protocol.sound import HEADER, sound_bytes
+from turia.protocol.sound import HEADER
 from turia.speech.recogniser import RATE, Samples
 from turia.speech.vosk import as_pcm
 
 SPOKEN = sound((0, 0.5), (1, 0.7), (2, 0.7), (0, 1.0), (3, 0.8), (0, 3.0), (4, 0.8), (0, 0.5))
 WORDS = ["w1", "w2", "w3", "w4"]
-PIECE = 1600
+BLOCK = 1600
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +71,8 @@ class Client:
     def send(self, samples: Samples, first: int = 0, waits: bool = False) -> None:
         """All at once, or no more than half a second ahead of the recogniser."""
         taken = first
-        for begin in range(0, len(samples), PIECE):
-            self.socket.send(sound_bytes(first + begin, as_pcm(samples[begin : begin + PIECE])))
+        for begin in range(0, len(samples), BLOCK):
+            self.socket.send(sound_bytes(first + begin, as_pcm(samples[begin : begin + BLOCK])))
             while waits and first + begin - taken > RATE // 2:
                 taken = self.until("heard")["taken"]
 
@@ -147,7 +148,7 @@ def test_sound_that_came_before_is_passed_over_and_a_gap_is_refused(server: Fake
         assert client.refusal() == "sound"
     with Client(server) as client:
         # Nobody listens: the end of an earlier listening may have crossed it on its way.
-        client.send(SPOKEN[:PIECE])
+        client.send(SPOKEN[:BLOCK])
         client.say(type="hush")
         client.say(type="ping")
         client.until("pong")
@@ -211,11 +212,11 @@ def test_a_microphone_that_somebody_forgot_is_silence(tmp_path: Path) -> None:
     limits = {"idle": 2.0, "idle_warning": 1.5}
     with FakeServer(tmp_path, recogniser="levels", limits=limits) as server, Client(server) as client:
         client.say(type="listen", **{"from": 0}, language="en")
-        noise = as_pcm(np.random.default_rng(1).uniform(-0.04, 0.04, PIECE).astype(np.float32))
+        noise = as_pcm(np.random.default_rng(1).uniform(-0.04, 0.04, BLOCK).astype(np.float32))
         codes = []
         try:
             for number in range(10_000):
-                client.socket.send(sound_bytes(number * PIECE, noise))
+                client.socket.send(sound_bytes(number * BLOCK, noise))
                 while (message := _next(client.socket)) is not None:
                     codes.append(message.get("code"))
                     assert not message.get("words")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from turia.errors import InputError
-from turia.server.pages import Pages, add_pages, security_policy
+from turia.server.pages import STATIC, Pages, add_pages, page_text, security_policy
 
 
 def client(pages: Pages) -> TestClient:
@@ -40,3 +42,15 @@ def test_other_sites_embed_what_is_for_the_audience_alone() -> None:
 def test_a_notice_is_one_short_line(notice: str) -> None:
     with pytest.raises(InputError, match="one line of at most 200 letters"):
         Pages(notice)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STATIC.glob("*.html")))
+def test_pages_are_put_together_of_their_parts(name: str) -> None:
+    text = page_text(name)
+    assert "<!-- part" not in text
+    for once in ('<meta charset="utf-8">', "<title>", "</head>", 'name="viewport"'):
+        assert text.count(once) == 1
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert sorted(ids) == sorted(set(ids))
+    if name != "overlay.html":
+        assert text.index("/static/app.css") < text.index("</head>") < text.index('id="view"')

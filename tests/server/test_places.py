@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 import pytest
 
 from turia.server.limits import Limits
-from turia.server.places import LONGEST_WAIT, WINDOW, WORDS_PER_SECOND, Pace, seconds_to_wait, shortage, work_of
+from turia.server.places import (
+    AVERAGED_SECONDS,
+    LONGEST_WAIT,
+    WORDS_PER_SECOND,
+    Pace,
+    seconds_to_wait,
+    shortage,
+    work_of,
+)
 
 
 def speaking(words_per_second: float, seconds: float = 300.0) -> Pace:
@@ -16,7 +24,7 @@ def speaking(words_per_second: float, seconds: float = 300.0) -> Pace:
     for number in range(int(seconds / step)):
         pace.say(1, step * (number + 1) - seconds)
         # `say` takes whole words: the rest at once.
-        pace._rate += (words_per_second * step - 1) / WINDOW
+        pace._rate += (words_per_second * step - 1) / AVERAGED_SECONDS
     return pace
 
 
@@ -41,8 +49,8 @@ def test_the_pace_of_a_speaker_is_measured_and_fades_in_silence() -> None:
     pace = speaking(50.0)
     assert pace.rate(0.0) == pytest.approx(50.0, rel=0.02)
     assert pace.places(0.0) == pytest.approx(20.0, rel=0.02)
-    assert pace.rate(WINDOW) == pytest.approx(50.0 / 2.718, rel=0.02)
-    assert pace.places(10 * WINDOW) == 1.0
+    assert pace.rate(AVERAGED_SECONDS) == pytest.approx(50.0 / 2.718, rel=0.02)
+    assert pace.places(10 * AVERAGED_SECONDS) == 1.0
     assert pace.rate(-100.0) == pytest.approx(50.0, rel=0.02), "a clock that goes back makes nobody faster"
 
 

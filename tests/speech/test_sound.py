@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from turia.errors import FormatError, InputError
 from turia.speech.recogniser import RATE, Samples
-from turia.speech.sound import PIECE, Resampler, file_sound, in_pieces, paced, pcm_sound, until
+from turia.speech.sound import BLOCK, Resampler, file_sound, in_blocks, paced, pcm_sound, until
 
 
 def tone(rate: int, seconds: float = 1.0) -> Samples:
@@ -125,16 +125,16 @@ def test_raw_sound_is_mixed_and_a_half_sample_at_the_end_is_left() -> None:
 def test_raw_sound_comes_out_before_its_end() -> None:
     reading, writing = os.pipe()
     with open(reading, "rb") as file, open(writing, "wb", buffering=0) as pipe:
-        pieces = pcm_sound(file)
-        pipe.write(b"\x00\x40" * PIECE)
-        assert next(pieces).tolist() == [0.5] * PIECE
+        blocks = pcm_sound(file)
+        pipe.write(b"\x00\x40" * BLOCK)
+        assert next(blocks).tolist() == [0.5] * BLOCK
 
 
 def test_pieces_have_one_length_but_the_last() -> None:
     sound = tone(RATE, 0.33)
-    pieces = list(in_pieces([sound[:5], sound[5:4000], sound[4000:]]))
-    assert [len(piece) for piece in pieces] == [1600, 1600, 1600, 480]
-    assert np.array_equal(np.concatenate(pieces), sound)
+    blocks = list(in_blocks([sound[:5], sound[5:4000], sound[4000:]]))
+    assert [len(block) for block in blocks] == [1600, 1600, 1600, 480]
+    assert np.array_equal(np.concatenate(blocks), sound)
 
 
 def test_a_file_is_as_fast_as_it_was_spoken_and_late_sound_is_not_made_later() -> None:
@@ -144,12 +144,12 @@ def test_a_file_is_as_fast_as_it_was_spoken_and_late_sound_is_not_made_later() -
         slept.append(seconds)
         clock[0] += seconds
 
-    pieces = paced([np.zeros(RATE, np.float32)] * 4, lambda: clock[0], sleep)
-    next(pieces)
-    next(pieces)
+    blocks = paced([np.zeros(RATE, np.float32)] * 4, lambda: clock[0], sleep)
+    next(blocks)
+    next(blocks)
     clock[0] += 1.5
-    next(pieces)
-    next(pieces)
+    next(blocks)
+    next(blocks)
     assert slept == pytest.approx([1.0, 1.0, 0.0, 0.5])
 
 
@@ -161,7 +161,7 @@ def test_a_wait_for_sound_can_be_ended() -> None:
         ended.set()
         blocked.wait()
 
-    assert [piece.tolist() for piece in until(ended, sound())] in ([[1.0, 1.0, 1.0]], [])
+    assert [block.tolist() for block in until(ended, sound())] in ([[1.0, 1.0, 1.0]], [])
     blocked.set()
 
 
@@ -170,7 +170,7 @@ def test_a_fault_of_the_source_reaches_whoever_listens() -> None:
         yield np.ones(3, np.float32)
         raise InputError("broken off")
 
-    pieces = until(threading.Event(), sound())
-    assert len(next(pieces)) == 3
+    blocks = until(threading.Event(), sound())
+    assert len(next(blocks)) == 3
     with pytest.raises(InputError, match="broken off"):
-        next(pieces)
+        next(blocks)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.model.test_transformer import tiny
 from tests.training.toy import toy_recipe
-from turia.corpus.batches import Batch, in_order
+from turia.corpus.batches import Batch, assemble, samples_in_order
 from turia.training.data import open_data
 from turia.training.shifts import draw_shifts
 
@@ -20,7 +20,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Batch, Batch]:
     """Single sentences, and windows of several."""
     data = open_data(toy_recipe(tmp_path_factory.mktemp("toy")))
     (dev,) = data.dev.values()
-    single, windows = (next(iter(in_order(dev, kind, 4000))) for kind in (False, True))
+    single, windows = (assemble(dev, samples_in_order(dev, kind, 4000)[0]) for kind in (False, True))
     return single, windows
 
 

@@ -9,7 +9,7 @@ Letters: B samples, S source positions, T target rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,16 +138,8 @@ def cut_batches(
     return [*batches, ordered[begin:]] if begin < len(ordered) else batches
 
 
-def in_order(
-    shards: Shards, windows: bool, batch_tokens: int, most: int = 0, source_opening: bool = True
-) -> Iterator[Batch]:
-    """All windows, or all single sentences, batched by length: for validation. `most` as below."""
-    for samples in samples_in_order(shards, windows, batch_tokens, most):
-        yield assemble(shards, samples, source_opening)
-
-
 def samples_in_order(shards: Shards, windows: bool, batch_tokens: int, most: int = 0) -> list[npt.NDArray[np.int64]]:
-    """The same batches as sample indices.
+    """All windows, or all single sentences, as batches of sample indices in the order of length: for validation.
 
     `most` > 0 takes so many batches, evenly spaced: the first ones would be the shortest samples alone.
     """

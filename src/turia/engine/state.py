@@ -23,6 +23,7 @@ from turia.engine.window import History, PartialSentence, are_reads
 from turia.engine.writer import Writer
 from turia.errors import InputError
 from turia.policy.lag import LagController
+from turia.policy.table import POLICIES
 from turia.segmenter.online import Segmenter, is_count, is_words
 from turia.text.subwords import Subwords
 from turia.text.symbols import UNK_ID
@@ -78,12 +79,26 @@ def restored(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict
     # Newer weights with the same pieces may go on.
     if state.get("pieces") != model.vocabulary_fingerprint:
         raise InputError(f"stream state of another {model.name!r}, which had other pieces")
+    _check_policies(state)
     try:
         stream = _read(kind, model, segmenter, state)
         _check(stream)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise InputError(f"stream state is damaged: {type(error).__name__} {error}") from error
     return stream
+
+
+def _check_policies(state: dict[str, Any]) -> None:
+    """A state has the name of its policy, and the table has the class of that name."""
+    for key in ("settings", "pending_settings"):
+        settings = state.get(key)
+        policy = settings.get("policy") if isinstance(settings, dict) else None
+        name = policy.partition(":")[0] if isinstance(policy, str) else None
+        if name is not None and name not in POLICIES:
+            raise InputError(
+                f"stream state with policy {name!r}, which this Turia does not know; if it is your own, put "
+                "its class into turia.policy.table.POLICIES before you restore the stream"
+            )
 
 
 def _read(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict[str, Any]) -> Stream:

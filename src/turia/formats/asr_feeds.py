@@ -46,11 +46,6 @@ LATEST_SECONDS, LATEST_MILLISECONDS = 1e11, 1e14
 """Since 1970, both of them in the year 5138."""
 
 
-def spoken_words(kind: InputFormat, lines: Iterable[str], path: str | None = None) -> Iterator[SpokenWord]:
-    """The final words of a feed, each as soon as its line is there."""
-    return (item for item in heard(kind, lines, path) if isinstance(item, SpokenWord))
-
-
 def heard(kind: InputFormat, lines: Iterable[str | None], path: str | None = None) -> Iterator[Heard]:
     """What a feed has: final words, and the tail behind them when it changes. A None among the lines is a silence."""
     tail = ""

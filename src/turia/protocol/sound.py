@@ -24,7 +24,7 @@ HEADER = struct.Struct("<B7xQ")
 
 
 @dataclass(frozen=True)
-class SoundPiece:
+class SoundBlock:
     """Some sound."""
 
     first: int
@@ -41,7 +41,7 @@ def is_sound(data: str | bytes) -> bool:
     return isinstance(data, bytes) and data[:1] in (b"\x01", b"\x02", b"\x03", b"\x04")
 
 
-def parse_sound(data: bytes) -> SoundPiece:
+def parse_sound(data: bytes) -> SoundBlock:
     """The sound of a message."""
     if data[0] != SOUND:
         raise ProtocolError("sound", f"sound of version {data[0]}, this server takes {SOUND}")
@@ -51,9 +51,4 @@ def parse_sound(data: bytes) -> SoundPiece:
     _, first = HEADER.unpack_from(data)
     if first > MAX_SEQ:
         raise ProtocolError("sound", f"sample {first}, expected numbers up to {MAX_SEQ}")
-    return SoundPiece(first, data[HEADER.size :])
-
-
-def sound_bytes(first: int, pcm: bytes) -> bytes:
-    """The message for some samples."""
-    return HEADER.pack(SOUND, first) + pcm
+    return SoundBlock(first, data[HEADER.size :])

@@ -20,8 +20,7 @@ from starlette.requests import ClientDisconnect
 
 from turia import __version__
 from turia.errors import InputError
-from turia.policy.table import POLICIES
-from turia.protocol.messages import MAX_BYTES, PROTOCOL, NewSession, Role
+from turia.protocol.messages import MAX_BYTES, NewSession, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.addresses import LOCAL_ADDRESSES, Addresses
@@ -29,11 +28,12 @@ from turia.server.admission import RefusedError
 from turia.server.answers import AnswersHead, add_error_answers, error_answer, readiness
 from turia.server.audio import Ears, Recognition
 from turia.server.capacity import measure_again
-from turia.server.choices import Translators, finds_sentences
+from turia.server.choices import Translators
 from turia.server.cluster import Cluster, totals
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
 from turia.server.fanout import targets_of
+from turia.server.info import add_info
 from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
@@ -72,34 +72,6 @@ class Access:
     """Keys with which any session may be deleted."""
     key_file: Path | None = None
     """Where the keys are from: it is read again when it changes."""
-
-
-class DialStep(BaseModel):
-    policy: str
-    al: float | None = Field(description="Words behind the speaker, as measured; null where nobody has.")
-    bleu: float | None = Field(description="BLEU there.")
-
-
-class ModelInfo(BaseModel):
-    name: str
-    source: str
-    target: str
-    segmenter: bool = Field(description="Whether it finds sentence ends itself; without, ask for punctuation.")
-    policy: str = Field(description="What a session has that chooses neither k nor policy.")
-    dial: list[DialStep] = Field(description="Policies from the soonest to the surest.")
-
-
-class Info(BaseModel):
-    """What a page needs to know before it begins."""
-
-    version: str
-    protocol: int
-    models: list[ModelInfo]
-    policies: list[str] = Field(description="All that there are, with their parameters as they are by default.")
-    needs_key: bool
-    url: str = Field(description="What comes before the path in links for others.")
-    recognises: list[str] = Field(description="Languages whose speech this server recognises itself.")
-    browser_speech: bool = Field(description="Whether a page may use the browser's recognition for others.")
 
 
 class BegunSession(BaseModel):
@@ -201,6 +173,7 @@ def make_app(
     add_operator(app)
     add_rest(app)
     add_pages(app, pages)
+    add_info(app)
     add_replay(app, pages)
     add_rooms(app, pages)
     return app
@@ -315,31 +288,6 @@ def _add_health(app: FastAPI) -> None:
 
 
 def _add_sessions(app: FastAPI) -> None:
-    @app.get("/api/info", summary="Models and versions")
-    async def info(request: Request) -> Info:
-        models = []
-        for name, translator in _hub(request).translators.items():
-            source, target = translator.model.languages
-            model = ModelInfo(
-                name=name,
-                source=source,
-                target=target,
-                segmenter=finds_sentences(translator),
-                policy=str(translator.model.policy),
-                dial=[DialStep(policy=step.policy, al=step.al, bleu=step.bleu) for step in translator.model.dial],
-            )
-            models.append(model)
-        return Info(
-            version=__version__,
-            protocol=PROTOCOL,
-            models=models,
-            policies=[str(policy()) for policy in POLICIES.values()],
-            needs_key=bool(request.app.state.access.keys),
-            url=request.app.state.addresses.base(request),
-            recognises=[] if request.app.state.ears is None else request.app.state.ears.languages,
-            browser_speech=request.app.state.pages.browser_speech,
-        )
-
     @app.post(
         "/api/sessions",
         status_code=201,

@@ -31,7 +31,7 @@ from turia.protocol.messages import (
     ServerMessage,
     SoundTrouble,
 )
-from turia.protocol.sound import SOUND_RATE, SoundPiece
+from turia.protocol.sound import SOUND_RATE, SoundBlock
 from turia.schema import JsonObject
 from turia.server.limits import Bucket
 from turia.speech.choice import RecogniserFactory
@@ -183,19 +183,19 @@ class Ear:
         self._bucket = Bucket(limits.rate, limits.burst, time.monotonic())
         self._news: deque[ServerMessage] = deque([Listening(start, self._window)])
         self._arrivals: deque[tuple[int, float]] = deque()
-        """Number of the sample after a piece of sound, and when the piece arrived."""
+        """Number of the sample after a block of sound, and when the block arrived."""
         self._complained: set[str] = set()
 
     # --- sound in -------------------------------------------------------------------------------------------------
 
-    def take(self, piece: SoundPiece) -> float:
+    def take(self, block: SoundBlock) -> float:
         """Some sound; gives the seconds to wait before more is read."""
         if self._ended:
             raise ProtocolError("sound", "sound after its end; say listen again")
-        if piece.first > self._next:
-            raise ProtocolError("sound", f"sample {piece.first} came after {self._next}; send from there")
+        if block.first > self._next:
+            raise ProtocolError("sound", f"sample {block.first} came after {self._next}; send from there")
         # What came before comes no second time.
-        pcm = piece.pcm[2 * (self._next - piece.first) :]
+        pcm = block.pcm[2 * (self._next - block.first) :]
         if not pcm:
             return 0.0
         now = time.monotonic()

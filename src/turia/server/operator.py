@@ -21,7 +21,7 @@ from turia.server.captions import Captions
 from turia.server.choices import check_change
 from turia.server.deletion import managed_session
 from turia.server.edits import Steered
-from turia.server.pages import STATIC
+from turia.server.pages import page_text
 from turia.server.requests import ask_others
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
@@ -31,7 +31,7 @@ JUST_MOVED = "the session has just gone on elsewhere; try again"
 
 
 def add_operator(app: FastAPI) -> None:
-    page = (STATIC / "operate.html").read_text(encoding="utf-8")
+    page = page_text("operate.html")
 
     @app.get("/operate/{session_id}", include_in_schema=False)
     async def operators_page(session_id: str) -> HTMLResponse:

@@ -7,6 +7,7 @@ allows it. The speaker's page is never embedded: another site could make somebod
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ NOTICE = "Machine translation"
 LONGEST_NOTICE = 200
 PLACE = "<!-- notice -->"
 """In the pages: where the notice stands."""
+PART = re.compile(r"^ *<!-- part: (\w+) -->\n", re.MULTILINE)
+"""In the pages: where a file of static/parts stands, which several pages have."""
 Position = Literal["top", "bottom"]
 
 
@@ -70,7 +73,12 @@ def add_pages(app: FastAPI, pages: Pages) -> None:
         return HTMLResponse(overlay, headers=embedded)
 
 
-def page_text(name: str, pages: Pages) -> str:
-    """The file, with the notice in it."""
+def page_text(name: str, pages: Pages = DEFAULT_PAGES) -> str:
+    """The file, with the parts and the notice in it."""
     notice = f'<p class="notice" data-position="{pages.notice_position}">{html.escape(pages.notice)}</p>'
-    return (STATIC / name).read_text(encoding="utf-8").replace(PLACE, notice if pages.notice else "")
+    text = PART.sub(lambda found: _file(f"parts/{found[1]}.html"), _file(name))
+    return text.replace(PLACE, notice if pages.notice else "")
+
+
+def _file(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")

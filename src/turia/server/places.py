@@ -18,7 +18,7 @@ from turia.server.limits import Limits
 
 WORDS_PER_SECOND = 2.5
 """Of a person who speaks."""
-WINDOW = 30.0
+AVERAGED_SECONDS = 30.0
 """Seconds over which the pace of a speaker is averaged: a bunch of words is no pace."""
 LONGEST_WAIT = 10.0
 """Seconds. A connection that is not read for longer could miss the pongs of its client."""
@@ -31,10 +31,10 @@ class Pace:
         self._rate, self._when = 0.0, 0.0
 
     def say(self, words: int, now: float) -> None:
-        self._rate, self._when = self.rate(now) + words / WINDOW, now
+        self._rate, self._when = self.rate(now) + words / AVERAGED_SECONDS, now
 
     def rate(self, now: float) -> float:
-        return self._rate * math.exp(min(0.0, self._when - now) / WINDOW)
+        return self._rate * math.exp(min(0.0, self._when - now) / AVERAGED_SECONDS)
 
     def places(self, now: float) -> float:
         """At least one, also in silence."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from turia.errors import InputError, ResourceError
 from turia.speech.recogniser import Samples
-from turia.speech.sound import in_pieces, resampled
+from turia.speech.sound import in_blocks, resampled
 
 BLOCK_SECONDS = 0.1
 WAITING = 600
@@ -71,7 +71,7 @@ class Microphone:
             while True:
                 yield self._blocks.get()
 
-        return in_pieces(resampled(blocks(), self._rate))
+        return in_blocks(resampled(blocks(), self._rate))
 
     def close(self) -> None:
         self._stream.stop()

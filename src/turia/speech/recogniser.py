@@ -1,6 +1,6 @@
 """What a speech recogniser must offer: sound in, words with times out.
 
-Rules: sound is 16 kHz, mono, float32 from -1 to 1, in pieces of any length; how it is cut makes no difference to the
+Rules: sound is 16 kHz, mono, float32 from -1 to 1, in blocks of any length; how it is cut makes no difference to the
 words. Times are seconds from the first sample. A word that was given as final is never taken back. There is no clock in
 a recogniser: a file can be recognised as fast as the machine goes, with the same words.
 """

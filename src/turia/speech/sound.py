@@ -1,4 +1,4 @@
-"""Sound from files and pipes, as recognisers want it: 16 kHz, mono, in pieces of a tenth of a second or so.
+"""Sound from files and pipes, as recognisers want it: 16 kHz, mono, in blocks of a tenth of a second or so.
 
 Files are decoded by PyAV, which knows what FFmpeg knows; rates are converted by soxr. Both are of the audio extra, and
 are imported where they are first used.
@@ -22,8 +22,8 @@ from turia.speech.recogniser import RATE, Samples
 if TYPE_CHECKING:
     import av
 
-PIECE = RATE // 10
-"""Samples of a piece."""
+BLOCK = RATE // 10
+"""Samples of a block."""
 LOWEST_RATE, HIGHEST_RATE = 4_000, 192_000
 AHEAD = 50
 """Pieces that are read before they are needed: five seconds."""
@@ -62,14 +62,14 @@ def resampled(sound: Iterable[Samples], rate: int) -> Iterator[Samples]:
     yield resampler.flush()
 
 
-def in_pieces(sound: Iterable[Samples]) -> Iterator[Samples]:
-    """The same sound in pieces of a tenth of a second; the last one may be shorter."""
+def in_blocks(sound: Iterable[Samples]) -> Iterator[Samples]:
+    """The same sound in blocks of a tenth of a second; the last one may be shorter."""
     rest = np.zeros(0, np.float32)
     for samples in sound:
         rest = np.concatenate([rest, samples])
-        whole = len(rest) // PIECE * PIECE
-        for begin in range(0, whole, PIECE):
-            yield rest[begin : begin + PIECE]
+        whole = len(rest) // BLOCK * BLOCK
+        for begin in range(0, whole, BLOCK):
+            yield rest[begin : begin + BLOCK]
         rest = rest[whole:]
     if len(rest):
         yield rest
@@ -85,7 +85,7 @@ def file_sound(path: Path) -> Iterator[Samples]:
         with av.open(str(path)) as container:
             if not container.streams.audio:
                 raise FormatError("there is no sound in this file", path)
-            yield from in_pieces(_decoded(container, path))
+            yield from in_blocks(_decoded(container, path))
     except av.error.InvalidDataError as error:
         raise FormatError("not a sound or video file that FFmpeg knows, or a damaged one", path) from error
     except av.error.FFmpegError as error:
@@ -114,18 +114,18 @@ def pcm_sound(file: BufferedReader, rate: int = RATE, channels: int = 1) -> Iter
 
     def mixed() -> Iterator[Samples]:
         rest = b""
-        while data := file.read1(width * PIECE):
+        while data := file.read1(width * BLOCK):
             data = rest + data
             whole = len(data) // width * width
             frames = np.frombuffer(data[:whole], "<i2").reshape(-1, channels)
             yield (frames.mean(axis=1) / 32768).astype(np.float32)
             rest = data[whole:]
 
-    yield from in_pieces(resampled(mixed(), rate))
+    yield from in_blocks(resampled(mixed(), rate))
 
 
 def paced(sound: Iterable[Samples], now: Callable[[], float], sleep: Callable[[float], object]) -> Iterator[Samples]:
-    """The sound at the speed at which it was spoken: a piece comes when its last sample is over."""
+    """The sound at the speed at which it was spoken: a block comes when its last sample is over."""
     began, seconds = now(), 0.0
     for samples in sound:
         seconds += len(samples) / RATE
@@ -135,18 +135,18 @@ def paced(sound: Iterable[Samples], now: Callable[[], float], sleep: Callable[[f
 
 def until(ended: threading.Event, sound: Iterable[Samples]) -> Iterator[Samples]:
     """The sound, until it is over or `ended` is set, also while more of it is waited for."""
-    pieces: queue.Queue[Samples | Exception | None] = queue.Queue(AHEAD)
+    blocks: queue.Queue[Samples | Exception | None] = queue.Queue(AHEAD)
 
-    def put(piece: Samples | Exception | None) -> None:
+    def put(block: Samples | Exception | None) -> None:
         while not ended.is_set():
             with suppress(queue.Full):
-                pieces.put(piece, timeout=POLL)
+                blocks.put(block, timeout=POLL)
                 return
 
     def read() -> None:
         try:
-            for piece in sound:
-                put(piece)
+            for block in sound:
+                put(block)
                 if ended.is_set():
                     return
         except Exception as error:
@@ -157,11 +157,11 @@ def until(ended: threading.Event, sound: Iterable[Samples]) -> Iterator[Samples]
     threading.Thread(target=read, daemon=True).start()
     while not ended.is_set():
         try:
-            piece = pieces.get(timeout=POLL)
+            block = blocks.get(timeout=POLL)
         except queue.Empty:
             continue
-        if piece is None:
+        if block is None:
             return
-        if isinstance(piece, Exception):
-            raise piece
-        yield piece
+        if isinstance(block, Exception):
+            raise block
+        yield block

@@ -1,8 +1,8 @@
-// Runs in the audio thread: mixes the microphone's channels, converts their rate to 16 kHz, and posts pieces of a tenth
+// Runs in the audio thread: mixes the microphone's channels, converts their rate to 16 kHz, and posts blocks of a tenth
 // of a second as 16-bit samples. Browsers record at 44,100 or 48,000 samples a second, and not all convert it themselves.
 
 const RATE = 16000;
-const PIECE = RATE / 10;
+const BLOCK = RATE / 10;
 // Samples on each side that a converted one is made of, at the lower of both rates.
 const REACH = 16;
 
@@ -59,7 +59,7 @@ class Capture extends Processor {
   constructor() {
     super();
     this.resampler = new Resampler(globalThis.sampleRate);
-    this.piece = new Int16Array(PIECE);
+    this.block = new Int16Array(BLOCK);
     this.filled = 0;
   }
 
@@ -68,11 +68,11 @@ class Capture extends Processor {
     const mixed = new Float32Array(channels[0].length);
     for (const channel of channels) for (let i = 0; i < mixed.length; i += 1) mixed[i] += channel[i] / channels.length;
     for (const value of this.resampler.push(mixed)) {
-      this.piece[this.filled] = to16Bit(value);
+      this.block[this.filled] = to16Bit(value);
       this.filled += 1;
-      if (this.filled < PIECE) continue;
-      this.port.postMessage(this.piece, [this.piece.buffer]);
-      this.piece = new Int16Array(PIECE);
+      if (this.filled < BLOCK) continue;
+      this.port.postMessage(this.block, [this.block.buffer]);
+      this.block = new Int16Array(BLOCK);
       this.filled = 0;
     }
     return true;

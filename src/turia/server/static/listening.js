@@ -116,7 +116,7 @@ export class Listening {
   startHere() {
     this.page.begin();
     this.capture = new Capture(find("device").value, {
-      piece: (samples) => this.take(samples),
+      block: (samples) => this.take(samples),
       level: (value) => { find("level").value = value; },
       heard: (sound, ever) => this.trouble(sound ? "" : `Nothing is heard${ever ? "" : " yet"}. Is the microphone on?`),
       stopped: (reason) => this.page.fail(reason),
@@ -146,7 +146,7 @@ export class Listening {
     };
     const turn = new SoundSender(this.language, { say, tail, pause, trouble });
     this.turn = turn;
-    for (const piece of this.lead) turn.push(piece);
+    for (const block of this.lead) turn.push(block);
     this.lead = [];
     find("talk").setAttribute("aria-pressed", "true");
     // The last words of the turn before come first.

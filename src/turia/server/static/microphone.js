@@ -1,4 +1,4 @@
-// The microphone of this machine: its devices, its sound as 16-bit pieces, and how loud it is.
+// The microphone of this machine: its devices, its sound as 16-bit blocks, and how loud it is.
 
 const TROUBLES = {
   NotAllowedError: "The browser may not use the microphone",
@@ -20,7 +20,7 @@ export async function devices() {
   return all.filter((device) => device.kind === "audioinput" && device.deviceId).map((device) => [device.deviceId, device.label]);
 }
 
-// `on` has piece(samples), level(0 to 1), heard(whether there was sound in the last seconds, whether
+// `on` has block(samples), level(0 to 1), heard(whether there was sound in the last seconds, whether
 // ever before) and stopped(reason).
 export class Capture {
   constructor(device, on) {
@@ -49,10 +49,10 @@ export class Capture {
     await this.context.resume();
   }
 
-  take(piece) {
+  take(block) {
     if (this.closed) return;
     let peak = 0;
-    for (const value of piece) peak = Math.max(peak, Math.abs(value));
+    for (const value of block) peak = Math.max(peak, Math.abs(value));
     // From -60 dB to full.
     this.on.level(peak ? Math.max(0, 1 + Math.log10(peak / 32768) / 3) : 0);
     const now = performance.now();
@@ -63,7 +63,7 @@ export class Capture {
     const silent = now - this.lastSound > NOTHING_HEARD;
     if (silent !== this.silent) this.on.heard(!silent, this.ever);
     this.silent = silent;
-    this.on.piece(piece);
+    this.on.block(block);
   }
 
   fail(error) {

@@ -17,7 +17,7 @@ export class SoundSender {
     this.on = on;
     // Pieces of sound, and the number of the first sample among them. They are numbered from 0 here, and from `base` on
     // the wire, which is known when the session's clock is.
-    this.pieces = [];
+    this.blocks = [];
     this.first = 0;
     this.next = 0;
     this.base = null;
@@ -33,7 +33,7 @@ export class SoundSender {
 
   push(samples) {
     if (this.ended) return;
-    this.pieces.push(samples);
+    this.blocks.push(samples);
     this.next += samples.length;
     if (this.next - this.first > LONGEST) this.lose();
     this.flush();
@@ -42,7 +42,7 @@ export class SoundSender {
   // The oldest sound goes. What follows is another beginning: words before the gap are not looked for behind it.
   lose() {
     const until = this.first + DROPPED;
-    while (this.first < until) this.first += this.pieces.shift().length;
+    while (this.first < until) this.first += this.blocks.shift().length;
     this.settled = [];
     if (this.socket?.readyState === WebSocket.OPEN && this.sent < this.first) this.ask();
     this.on.trouble("lost", "Sound was lost: the server did not take it in time");
@@ -76,26 +76,26 @@ export class SoundSender {
   flush() {
     if (!this.window || this.socket?.readyState !== WebSocket.OPEN) return;
     let at = this.first;
-    for (const piece of this.pieces) {
+    for (const block of this.blocks) {
       // No further ahead of the recogniser than the server takes.
-      if (at + piece.length > this.taken + this.window) return;
+      if (at + block.length > this.taken + this.window) return;
       if (at >= this.sent) {
-        this.socket.send(this.message(at, piece));
-        this.sent = at + piece.length;
+        this.socket.send(this.message(at, block));
+        this.sent = at + block.length;
       }
-      at += piece.length;
+      at += block.length;
     }
     if (!this.ended || this.hushed) return;
     this.hushed = true;
     this.socket.send(JSON.stringify({ type: "hush" }));
   }
 
-  message(at, piece) {
-    const data = new ArrayBuffer(HEADER + 2 * piece.length);
+  message(at, block) {
+    const data = new ArrayBuffer(HEADER + 2 * block.length);
     const view = new DataView(data);
     view.setUint8(0, VERSION);
     view.setBigUint64(8, BigInt(this.base + at), true);
-    piece.forEach((value, i) => view.setInt16(HEADER + 2 * i, value, true));
+    block.forEach((value, i) => view.setInt16(HEADER + 2 * i, value, true));
     return data;
   }
 
@@ -116,8 +116,8 @@ export class SoundSender {
   heard({ taken, keep, settled, words, times, partial, pause, over }) {
     this.taken = taken - this.base;
     this.settled = settled ? [...this.settled, ...words].slice(-settled) : [];
-    while (this.pieces.length && this.first + this.pieces[0].length <= keep - this.base) {
-      this.first += this.pieces.shift().length;
+    while (this.blocks.length && this.first + this.blocks[0].length <= keep - this.base) {
+      this.first += this.blocks.shift().length;
     }
     if (words.length) this.on.say(words, times);
     if (partial) this.on.tail(partial);
@@ -128,7 +128,7 @@ export class SoundSender {
   stop() {
     this.ended = true;
     this.window = 0;
-    this.pieces = [];
+    this.blocks = [];
     this.socket = null;
     this.finish();
   }
