@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.server.servers import FakeServer
@@ -15,6 +16,9 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytest.importorskip("moonshine_voice", reason="needs the speech extra")
 
 from playwright.sync_api import Browser, Page, expect  # noqa: E402
+
+from tests.speech.test_sound import write_wav  # noqa: E402
+from turia.speech.recogniser import RATE  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ENGLISH = Path(__file__).parents[2] / "examples/speech/english.wav"
@@ -99,6 +103,42 @@ def test_what_is_said_while_the_button_is_held_is_heard(page: Page, server: Fake
     while "turia_listeners 0.0" not in server.get("/metrics")[1]:
         page.wait_for_timeout(100)
     assert complaints == []
+
+
+# A browser without a window asks nobody, so nobody can refuse.
+REFUSAL = "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script", "told"),
+    [
+        ([], REFUSAL, "The browser may not use the microphone"),
+        (["--use-fake-ui-for-media-stream"], "", "No microphone was found"),
+        (
+            [*MICROPHONE[:2], "--use-file-for-fake-audio-capture=SILENT"],
+            "",
+            "Nothing is heard yet. Is the microphone on?",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_microphone_is_said(
+    arguments: list[str], script: str, told: str, server: FakeServer, tmp_path: Path
+) -> None:
+    silent = write_wav(tmp_path / "silent.wav", np.zeros(RATE, np.float32), RATE)
+    arguments = [argument.replace("SILENT", str(silent)) for argument in arguments]
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, *arguments])
+        opened = new_context(running).new_page()
+        opened.add_init_script(script)
+        opened.goto(server.url)
+        opened.get_by_role("tab", name="Microphone").click()
+        opened.locator("#model").select_option("en-de")
+        opened.get_by_role("button", name="Start listening").click()
+        expect(opened.locator("#status")).to_have_text("Live")
+        # It stays there when the session has begun.
+        expect(opened.locator("#unheard")).to_have_text(told)
+        expect(opened.locator("#unheard")).to_be_visible()
+        running.close()
 
 
 TONES = """async () => {

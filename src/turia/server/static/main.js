@@ -275,6 +275,8 @@ const microphone = new Listening({
   fail: (reason) => {
     silence();
     showStatus("error", reason);
+    // The session may still be beginning, and its state takes the place of the reason.
+    microphone.trouble(reason);
   },
 });
 

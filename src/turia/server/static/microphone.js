@@ -3,6 +3,7 @@
 const TROUBLES = {
   NotAllowedError: "The browser may not use the microphone",
   NotFoundError: "No microphone was found",
+  NotSupportedError: "This browser gives no microphone",
   NotReadableError: "The microphone is in use by another program",
   OverconstrainedError: "This microphone is not there any more",
 };
