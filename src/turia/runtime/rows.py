@@ -9,6 +9,7 @@ Letters: P columns kept, R new rows, C columns of a buffer (C - P are free), H h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +31,28 @@ class Columns:
         self._array, self._filled = array, filled
         self.room: int = array.shape[2]
         """C"""
-        self.tensors: list[Floats] = [part[None] for part in array]
+
+    @cached_property
+    def tensors(self) -> list[Floats]:
         """A views [1, H, C, E], as graphs take them."""
+        return [part[None] for part in self._array]
+
+    @cached_property
+    def address(self) -> int:
+        """Where the array lies, for native code."""
+        return int(self._array.ctypes.data)
 
     def extended(self, length: int, new: Floats) -> Columns:
         """The first `length` columns and `new` [A, H, R, E] after them: here if that is still free, else in a copy."""
-        end = length + new.shape[2]
+        columns = self.claimed(length, new.shape[2])
+        columns._array[:, :, length : length + new.shape[2]] = new
+        return columns
+
+    def claimed(self, length: int, count: int) -> Columns:
+        """The first `length` columns and `count` after them for the caller to write: here if those are still free, else
+        in a copy."""
+        end = length + count
         columns = self if self._filled == length and end <= self.room else self._copy(length, end)
-        columns._array[:, :, length:end] = new
         columns._filled = end
         return columns
 
