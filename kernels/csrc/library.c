@@ -53,8 +53,19 @@ EXPORTED int64_t turia_multiply(const Variant *variant, const Matrix *matrix, co
 }
 
 #if !defined(TURIA_WITHOUT_PYTHON)
-/* An extension module without functions, so that pip and wheels treat the library as what it is. */
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", 0, -1, 0, 0, 0, 0, 0};
+/* The address of an array's numbers, which must lie one after the other: numpy's own way takes ten times as long. */
+static PyObject *address(PyObject *self, PyObject *array) {
+  Py_buffer view;
+  (void)self;
+  if (PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)) return 0;
+  PyObject *found = PyLong_FromVoidPtr(view.buf);
+  PyBuffer_Release(&view);
+  return found;
+}
+
+/* An extension module, so that pip and wheels treat the library as what it is; all else is called by ctypes. */
+static PyMethodDef methods[] = {{"address", address, METH_O, 0}, {0, 0, 0, 0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", 0, -1, methods, 0, 0, 0, 0};
 
 PyMODINIT_FUNC PyInit__step(void) { return PyModule_Create(&module); }
 #endif

@@ -4,6 +4,16 @@ Turia uses this package where it is installed and fits the model, and ONNX Runti
 folders: `turia.runtime.native` hands over matrices and buffers.
 """
 
-from turia_kernels.library import INTERFACE, Kernels, Norm, PackedLayer, PackedMatrix, PackedSide, Part, variants
+from turia_kernels.library import (
+    INTERFACE,
+    Kernels,
+    Norm,
+    PackedLayer,
+    PackedMatrix,
+    PackedSide,
+    Part,
+    address,
+    variants,
+)
 
-__all__ = ["INTERFACE", "Kernels", "Norm", "PackedLayer", "PackedMatrix", "PackedSide", "Part", "variants"]
+__all__ = ["INTERFACE", "Kernels", "Norm", "PackedLayer", "PackedMatrix", "PackedSide", "Part", "address", "variants"]

@@ -6,9 +6,9 @@ Letters: N rows of all streams, R rows of one, C columns of a buffer, D width, H
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,9 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.int8]
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
+_MODULE: Any = import_module("turia_kernels._step")
+address: Callable[[npt.NDArray[Any]], int] = _MODULE.address
+"""Of an array whose numbers lie one after the other; others are refused."""
 
 
 class _Matrix(ctypes.Structure):
@@ -103,10 +106,7 @@ class _Variant(ctypes.Structure):
 
 
 def _load() -> ctypes.CDLL:
-    found = find_spec("turia_kernels._step")
-    if found is None or found.origin is None:
-        raise ImportError("turia-kernels: its library is missing; install the package again")
-    library = ctypes.CDLL(found.origin)
+    library = ctypes.CDLL(_MODULE.__file__)
     library.turia_variant.argtypes, library.turia_variant.restype = [_NUMBER], ctypes.POINTER(_Variant)
     library.turia_sizes.argtypes, library.turia_sizes.restype = [_NUMBER], _NUMBER
     # The library lets other Python threads run while it computes.
@@ -136,12 +136,6 @@ def _variants() -> list[Any]:
     while pointer := _LIBRARY.turia_variant(len(found)):
         found.append(pointer.contents)
     return found
-
-
-def address(array: npt.NDArray[Any]) -> int:
-    """Of an array whose numbers lie one after the other."""
-    assert array.flags.c_contiguous
-    return int(array.ctypes.data)
 
 
 @dataclass(frozen=True)
@@ -318,6 +312,8 @@ class Kernels:
         What each row sees must be there: whoever calls has checked it. Ids and positions are checked here.
         """
         struct, rows = side.struct, len(ids)
+        assert all(one.dtype == np.int64 for one in (ids, positions, limits))
+        assert memory_limits is None or memory_limits.dtype == np.int64
         if ids.min() < 0 or ids.max() >= side.vocabulary:
             raise IndexError(f"a piece of {ids.min()} to {ids.max()}, but there are {side.vocabulary}")
         if positions.min() < 0 or positions.max() >= side.positions:
@@ -327,10 +323,10 @@ class Kernels:
         logits = np.empty((given, side.outputs), dtype=np.float32) if struct.is_decoder else None
         table = np.array(parts, dtype=np.int64)
         step = self._step
-        step.streams, step.rows, step.part = len(parts), rows, table.ctypes.data
-        step.ids, step.positions, step.limits = ids.ctypes.data, positions.ctypes.data, limits.ctypes.data
-        step.memory_limits = None if memory_limits is None else memory_limits.ctypes.data
-        step.states, step.logits = states.ctypes.data, None if logits is None else logits.ctypes.data
+        step.streams, step.rows, step.part = len(parts), rows, address(table)
+        step.ids, step.positions, step.limits = address(ids), address(positions), address(limits)
+        step.memory_limits = None if memory_limits is None else address(memory_limits)
+        step.states, step.logits = address(states), None if logits is None else address(logits)
         if _LIBRARY.turia_run(self._variant, ctypes.addressof(struct), self._step_address):
             raise MemoryError("no memory for a step")
         return states, logits
@@ -350,15 +346,17 @@ class Kernels:
         and the largest log-probability of each row.
         """
         rows, vocabulary = len(logits), len(logits[0])
-        addresses = np.array([[one.ctypes.data for one in logits], [one.ctypes.data for one in forbidden]])
+        assert all(one.dtype == np.float32 and len(one) == vocabulary for one in logits)
+        assert all(one.dtype == np.bool_ and len(one) == vocabulary for one in forbidden)
+        addresses = np.array([[address(one) for one in logits], [address(one) for one in forbidden]])
         scores_before = np.array(before, dtype=np.float32)
         places, scores = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.float32)
         tops = np.empty(rows, dtype=np.float32)
-        choice, begin = self._choice, addresses.ctypes.data
+        choice, begin = self._choice, address(addresses)
         choice.rows, choice.vocabulary, choice.count = rows, vocabulary, count
-        choice.logits, choice.forbidden, choice.before = begin, begin + 8 * rows, scores_before.ctypes.data
-        choice.closing, choice.closings = closing.ctypes.data, len(closing)
-        choice.places, choice.scores, choice.tops = places.ctypes.data, scores.ctypes.data, tops.ctypes.data
+        choice.logits, choice.forbidden, choice.before = begin, begin + 8 * rows, address(scores_before)
+        choice.closing, choice.closings = address(closing), len(closing)
+        choice.places, choice.scores, choice.tops = address(places), address(scores), address(tops)
         found = _LIBRARY.turia_choose(self._variant, self._choice_address)
         if found < 0:
             raise MemoryError("no memory for a choice")

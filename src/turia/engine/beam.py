@@ -141,7 +141,7 @@ class BeamSearch:
         ]
         steered = yield from self.rules.steer(rows)
         return [
-            replace(h, state=state, logits=logits)
+            Hypothesis(h.pieces, h.scores, h.margins, state, logits)
             for h, (state, _), logits in zip(alive, results, steered, strict=True)
         ]
 

@@ -51,7 +51,7 @@ class Runtime:
 
     def __init__(self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> None:
         """`threads` within one step; ONNX Runtime's `providers`, the preferred one first."""
-        _check_arguments(threads, providers)
+        check_arguments(threads, providers)
         shape = folder.config.shape
         self._encoder = _Graphs(folder.path, "encoder", threads, providers)
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
@@ -219,7 +219,7 @@ def _streams(count: int) -> int:
     return min(size for size in STREAMS if size >= count)
 
 
-def _check_arguments(threads: int, providers: Sequence[str]) -> None:
+def check_arguments(threads: int, providers: Sequence[str]) -> None:
     if type(threads) is not int or threads < 1:
         raise ConfigError(f"threads is {threads!r}, expected a whole number from 1")
     if isinstance(providers, str) or not providers:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from turia.engine.choosing import Choose, best_continuations
 from turia.errors import ConfigError, InputError
 from turia.runtime.folder import ModelFolder
-from turia.runtime.graphs import Runtime
+from turia.runtime.graphs import Runtime, check_arguments
 from turia.runtime.native import NativeRuntime
 from turia.system.onnx import CPU
 
@@ -34,6 +34,7 @@ def open_runtime(
     folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU, kernels: Kernels | None = None
 ) -> Runtime | NativeRuntime:
     """The model of a folder, ready to run. Without `kernels`, the variable TURIA_KERNELS says which, or `auto`."""
+    check_arguments(threads, providers)
     chosen = chosen_kernels(kernels)
     reason = None if chosen == "onnx" else why_not_native(folder, threads, providers)
     if chosen == "native" and reason is not None:

@@ -40,17 +40,17 @@ class NativeRuntime:
 
     def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
         """A folder that native code can run (kernels.py)."""
-        from turia_kernels import Part
+        from turia_kernels import Part, address
 
         shape = folder.config.shape
-        self._part = Part
+        self._part, self._address = Part, address
         self.kernels = kernels
         self._encoder, self._decoder = _Packer(folder, kernels).sides()
         self._layers, self._heads = shape.decoder_layers, shape.heads
         self.can_look = folder.can_look
         self.gives_states = True
-        self._begin_encoding = nothing(shape, shape.encoder_layers)
-        self._begin_decoding = nothing(shape, shape.decoder_layers)
+        self._begin_encoding = nothing(shape, shape.encoder_layers, zeros=False)
+        self._begin_decoding = nothing(shape, shape.decoder_layers, zeros=False)
 
     def warm_up(self, streams: int, beam: int = 1) -> None:
         """Nothing is loaded later: a step of any size runs at once."""
@@ -126,7 +126,7 @@ class NativeRuntime:
         kept = state.kept.claimed(begin, new)
         part = self._part(new, begin, kept.room, kept.address, 0, memory.memory.room, memory.memory.address)
         if attention is not None:
-            part = part._replace(gives_all=1, attention=attention.ctypes.data, attention_room=attention.shape[3])
+            part = part._replace(gives_all=1, attention=self._address(attention), attention_room=attention.shape[3])
         positions = range(begin, begin + new)
         step.positions += positions
         step.limits += [position + 1 for position in positions]
@@ -152,7 +152,7 @@ class NativeRuntime:
         step.alive.append(flat)
         part = self._part(
             *(new, begin, kept.room, kept.address, 0, memory.memory.room, memory.memory.address),
-            seen=flat.ctypes.data,
+            seen=self._address(flat),
             gives_all=1,
         )
         step.positions += lengths

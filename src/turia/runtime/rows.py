@@ -26,9 +26,10 @@ _SEEN, _HIDDEN = np.float32(0), np.float32(-np.inf)
 class Columns:
     """Keys and values of all layers, shared by the states of one sequence. What is written is never changed."""
 
-    def __init__(self, array: Floats, filled: int) -> None:
-        """`array` [A, H, C, E], of which the first `filled` columns are in use."""
-        self._array, self._filled = array, filled
+    def __init__(self, array: Floats, filled: int, zeros: bool = True) -> None:
+        """`array` [A, H, C, E], of which the first `filled` columns are in use; free ones are `zeros`, as graphs read
+        them too, or anything."""
+        self._array, self._filled, self._zeros = array, filled, zeros
         self.room: int = array.shape[2]
         """C"""
 
@@ -58,7 +59,7 @@ class Columns:
 
     def gathered(self, own: Ints) -> Columns:
         """A copy of these columns, in this order."""
-        columns = self.zeros(len(own))
+        columns = self.zeros(len(own)) if self._zeros else self._blank(len(own))
         columns._array[:, :, : len(own)] = self._array[:, :, own]
         return columns
 
@@ -69,9 +70,15 @@ class Columns:
 
     def _copy(self, length: int, end: int) -> Columns:
         # Zeros: a free column has no weight in an attention, but no weight times not-a-number is not-a-number.
-        columns = self.zeros(end)
+        columns = self.zeros(end) if self._zeros else self._blank(end)
         columns._array[:, :, :length] = self._array[:, :, :length]
         return columns
+
+    def _blank(self, length: int) -> Columns:
+        """As many layers and heads, `length` columns of whatever was in memory there."""
+        tensors, heads, _, size = self._array.shape
+        array = np.empty((tensors, heads, -(-length // ROOM) * ROOM, size), dtype=np.float32)
+        return Columns(array, length, zeros=False)
 
 
 class NewRows(NamedTuple):

@@ -61,10 +61,11 @@ class TargetState:
         return np.arange(self.length) if self.own is None else self.own
 
 
-def nothing(shape: Shape, layers: int) -> Columns:
+def nothing(shape: Shape, layers: int, zeros: bool = True) -> Columns:
     """The columns of a window that has not begun: one free column, because some releases cannot multiply with none."""
     # It counts as filled, so that it is never written to.
-    return Columns(np.zeros((2 * layers, shape.heads, 1, shape.head_size), dtype=np.float32), filled=1)
+    array = np.zeros((2 * layers, shape.heads, 1, shape.head_size), dtype=np.float32)
+    return Columns(array, filled=1, zeros=zeros)
 
 
 def beams(requests: Sequence[DecodeRequest]) -> Iterator[Sequence[DecodeRequest]]:
