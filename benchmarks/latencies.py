@@ -30,7 +30,7 @@ from turia.engine.stream import Stream
 from turia.experiments.bench import processor
 from turia.experiments.cost import sample
 from turia.experiments.jobs import Job, translate_all
-from turia.runtime.graphs import SourceState
+from turia.runtime.states import SourceState
 from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import words_by_sentence

@@ -25,7 +25,8 @@ from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.experiments.bench import processor
 from turia.export.random_model import write_random_folder
 from turia.runtime.folder import load_folder
-from turia.runtime.graphs import Runtime, SourceState, TargetState
+from turia.runtime.graphs import Runtime
+from turia.runtime.states import SourceState, TargetState
 from turia.text.layout import Ints
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.engine.fakes import Fake, FreeEcho, Row, TargetSeen, fake_model, subwords
 from turia.engine.backend import run_steps
-from turia.engine.beam import log_probabilities
+from turia.engine.choosing import log_probabilities
 from turia.engine.cutting import best_cut
 from turia.engine.reverse import reverse_scores
 from turia.engine.settings import Settings

@@ -11,6 +11,7 @@ import pytest
 from turia.engine.settings import Settings
 from turia.experiments.bench import Amounts, bench, growth, measure, spread, together
 from turia.model.naive import naive_backend
+from turia.runtime.kernels import named
 from turia.runtime.translator import Translator
 
 FEW = Amounts(words=30, naive_words=5, marks=(20, 60), stretch=40, streams=(1, 2), stream_words=10)
@@ -54,7 +55,8 @@ def test_both_procedures_are_reported(model_folder: Path) -> None:
     assert data["ratio"] == pytest.approx(data["naive"]["word"]["mean"] / data["timing"]["word"]["mean"])
     assert data["flatness"] == max(mark["ratio"] for mark in data["growth"])
     assert list(data["streams"]) == ["1", "2"]
-    assert data["settings"] == {"k": 4, "gamma": 1.0, "history": 60, "beam": 1, "threads": 1}
+    expected = {"k": 4, "gamma": 1.0, "history": 60, "beam": 1, "threads": 1}
+    assert data["settings"] == {**expected, "kernels": named(translator.model.backend)}
     assert data["quick"] is False
     assert data["amounts"] == json.loads(json.dumps(asdict(FEW)))
     assert [table.row_count for table in report.tables()] == [7, 5, 2, 2, 3]

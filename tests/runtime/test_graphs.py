@@ -31,9 +31,10 @@ from turia.export.folder import write_folder
 from turia.export.tensors import LARGEST
 from turia.policy.masks import cross_limit, encoder_reach
 from turia.runtime.folder import load_folder
-from turia.runtime.graphs import Runtime, SourceState, TargetState
+from turia.runtime.graphs import Runtime
 from turia.runtime.rows import Floats
 from turia.runtime.shape import Precision
+from turia.runtime.states import SourceState, TargetState
 from turia.system.onnx import load_graph
 from turia.text.layout import Ints, target_rows
 

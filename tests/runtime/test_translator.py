@@ -71,7 +71,7 @@ def test_what_is_no_fault_of_the_graphs_is_not_called_one(model_folder: Path, mo
 
     monkeypatch.setattr("turia.runtime.graphs.feeds", fail)
     with pytest.raises(MemoryError):
-        Translator.load(model_folder)
+        Translator.load(model_folder, kernels="onnx")
 
 
 def test_segmentation_names_where_sentences_end(free_folder: Path) -> None:

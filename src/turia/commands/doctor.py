@@ -27,6 +27,7 @@ from turia.commands.recognisers import DEFAULT, NONE, check_recognisers
 from turia.errors import TuriaError
 from turia.runtime.glossary_file import read_glossary
 from turia.runtime.home import added_models, packaged_models
+from turia.runtime.kernels import named
 from turia.runtime.translator import Translator
 from turia.server.glossaries import parse_tables
 from turia.server.limits import Limits
@@ -120,7 +121,8 @@ def check_models(names: tuple[str, ...] = ()) -> Iterator[Finding]:
         try:
             began = time.perf_counter()
             # With the model's own policy: one that was added may know no other.
-            stream = Translator.load(name).stream(punctuation=True)
+            translator = Translator.load(name)
+            stream = translator.stream(punctuation=True)
             written = [record for word in ("eins", "zwei", "drei.") for record in stream.push(word)] + stream.flush()
         except TuriaError as error:
             mend = "install Turia again, or export the model again; a file that was altered is not used"
@@ -129,7 +131,10 @@ def check_models(names: tuple[str, ...] = ()) -> Iterator[Finding]:
             yield Finding("models", "problem", str(error), mend)
             continue
         seconds = time.perf_counter() - began
-        yield Finding("models", "ok", f"{name}: whole; {len(written)} records for three words in {seconds:.1f} s")
+        ran = f"runs with {named(translator.model.backend)}"
+        yield Finding(
+            "models", "ok", f"{name}: whole; {len(written)} records for three words in {seconds:.1f} s; {ran}"
+        )
 
 
 def check_glossaries(options: Sequence[str]) -> Iterator[Finding]:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from turia.commands.extras import has, needs
-from turia.commands.options import ServerRecognisers, typed
+from turia.commands.options import KernelsOption, ServerRecognisers, typed
 from turia.config import Preset
 from turia.errors import InputError
 
 if TYPE_CHECKING:
     from turia.engine.backend import Backend
     from turia.experiments.contest import Contest
+    from turia.runtime.kernels import Kernels
 
 _CONTEST_BEAMS = (1, 4)
 
@@ -48,6 +49,7 @@ def bench(
     own_growth: Annotated[
         bool, typer.Option("--own-growth", help="Grow the long stream with the model itself, not with a tiny one.")
     ] = False,
+    kernels: KernelsOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Use few words: a check that it works, not figures to quote.")
     ] = False,
@@ -66,10 +68,10 @@ def bench(
     from turia.system.console import Display
 
     if policy:
-        _bench_policies(model, policy, beam or [1], quick, as_json)
+        _bench_policies(model, policy, beam or [1], quick, as_json, kernels)
         return
     if contest:
-        _bench_contest(model, k, beam or list(_CONTEST_BEAMS), quick, as_json)
+        _bench_contest(model, k, beam or list(_CONTEST_BEAMS), quick, as_json, kernels)
         return
     if beam:
         raise InputError("--beam is for --policy and --contest; the other measurements are greedy")
@@ -97,8 +99,8 @@ def bench(
 
         report = run(
             name,
-            lambda: Translator.load(folder).model,
-            (grown[0], lambda: Translator.load(grown[1]).model),
+            lambda: Translator.load(folder, kernels=kernels).model,
+            (grown[0], lambda: Translator.load(grown[1], kernels=kernels).model),
             naive_backend if naive and trains else None,
             QUICK if quick else Amounts(),
             display.update,
@@ -106,16 +108,18 @@ def bench(
             history,
         )
         if model is not None and find_spec("ctranslate2") and find_spec("onnx"):
-            report = replace(report, contest=_contest(folder, k, _CONTEST_BEAMS, quick, display.update))
+            report = replace(report, contest=_contest(folder, k, _CONTEST_BEAMS, quick, display.update, kernels))
     if as_json:
         print(json.dumps(report.as_json(), allow_nan=False))
     else:
         for table in report.tables():
             Console().print(table)
-        print(report.machine)
+        print(f"{report.machine}, {report.settings['kernels']}")
 
 
-def _bench_policies(model: str | None, policies: list[str], beams: list[int], quick: bool, as_json: bool) -> None:
+def _bench_policies(
+    model: str | None, policies: list[str], beams: list[int], quick: bool, as_json: bool, kernels: Kernels | None
+) -> None:
     from rich.console import Console
 
     from turia.experiments.cost import policy_costs
@@ -126,15 +130,18 @@ def _bench_policies(model: str | None, policies: list[str], beams: list[int], qu
     if model is None:
         raise InputError("--policy needs a MODEL: what a policy costs depends on what a trained model writes")
     chosen = [parse_policy(one) for one in policies]
+    translator = Translator.load(model, kernels=kernels)
     with Display("bench") as display:
-        found = policy_costs(Translator.load(model), chosen, beams, 60 if quick else 300, display.update)
+        found = policy_costs(translator, chosen, beams, 60 if quick else 300, display.update)
     if as_json:
         print(json.dumps(found.as_json(), allow_nan=False))
     else:
         Console().print(found.table())
 
 
-def _bench_contest(model: str | None, k: int, beams: Sequence[int], quick: bool, as_json: bool) -> None:
+def _bench_contest(
+    model: str | None, k: int, beams: Sequence[int], quick: bool, as_json: bool, kernels: Kernels | None
+) -> None:
     from rich.console import Console
 
     from turia.runtime.translator import find_model
@@ -147,7 +154,7 @@ def _bench_contest(model: str | None, k: int, beams: Sequence[int], quick: bool,
     # Whoever has onnx can read the weights of a model folder.
     needs("hub", "--contest")
     with Display("bench") as display:
-        found = _contest(find_model(model), k, beams, quick, display.update)
+        found = _contest(find_model(model), k, beams, quick, display.update, kernels)
     if found is None:
         raise InputError(f"there is no sample speech in the source language of {model} to measure with")
     if as_json:
@@ -157,7 +164,12 @@ def _bench_contest(model: str | None, k: int, beams: Sequence[int], quick: bool,
 
 
 def _contest(
-    folder: Path, k: int, beams: Sequence[int], quick: bool, show: Callable[[float, str], None]
+    folder: Path,
+    k: int,
+    beams: Sequence[int],
+    quick: bool,
+    show: Callable[[float, str], None],
+    kernels: Kernels | None,
 ) -> Contest | None:
     """A model folder beside CTranslate2; None if there is no speech in its language."""
     from turia.experiments.contest import ROUNDS, contest
@@ -166,7 +178,7 @@ def _contest(
     from turia.runtime.translator import Translator
     from turia.text.sentence_ends import sentences
 
-    model = Translator.load(folder).model
+    model = Translator.load(folder, kernels=kernels).model
     language = model.languages[0]
     if not (SAMPLES / f"sample.{language.partition('-')[0]}.txt").exists():
         return None

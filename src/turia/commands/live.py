@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.commands.options import Beam, History, Pause, Policy, check_address, typed
+from turia.commands.options import Beam, History, KernelsOption, Pause, Policy, check_address, typed
 from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
 from turia.formats.output import OutputFormat
@@ -81,6 +81,7 @@ def translate(
         ),
     ] = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
+    kernels: KernelsOption = None,
     glossary: GlossaryOption = None,
     segmentation: Segmentation = None,
     reverse_model: Annotated[
@@ -98,7 +99,8 @@ def translate(
         raise InputError("--reverse-model is for --segmentation free")
     if glossary is not None:
         read_glossary(glossary)  # before the model is loaded
-    translator = Translator.load(model, providers=GPU if gpu else CPU, reverse_model=reverse_model)
+    providers = GPU if gpu else CPU
+    translator = Translator.load(model, providers=providers, reverse_model=reverse_model, kernels=kernels)
     stream = translator.stream(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
         beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation, segmentation=segmentation,

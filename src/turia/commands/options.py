@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,6 +21,13 @@ Pause = Annotated[
 Beam = Annotated[
     int | None,
     typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
+]
+KernelsOption = Annotated[
+    Literal["auto", "onnx", "native"] | None,
+    typer.Option(
+        envvar="TURIA_KERNELS",
+        help="What computes: native (the package turia-kernels), onnx, or auto: native where it fits.",
+    ),
 ]
 ServerRecognisers = Annotated[
     list[str] | None,

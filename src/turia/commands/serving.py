@@ -13,6 +13,7 @@ from turia.commands.options import (
     Beam,
     BrowserSpeech,
     History,
+    KernelsOption,
     Listeners,
     Pause,
     Policy,
@@ -49,6 +50,7 @@ def serve(
     gpu: Annotated[
         bool, typer.Option("--gpu", help="Run on a GPU, one for each replica; needs onnxruntime-gpu.")
     ] = False,
+    kernels: KernelsOption = None,
     beam: Beam = None,
     history: History = None,
     retention: Annotated[
@@ -146,7 +148,7 @@ def serve(
     providers = GPU if gpu else CPU
 
     def load(name: str) -> Translator:
-        return Translator.load(name, providers=providers, history=history, beam=beam, policy=policy)
+        return Translator.load(name, providers=providers, history=history, beam=beam, policy=policy, kernels=kernels)
 
     with ThreadPoolExecutor() as pool:
         # ONNX Runtime builds one model a core.
@@ -177,7 +179,7 @@ def serve(
             store, names, held, history=history, beam=beam, policy=policy, most=replicas, gpus=1.0 if gpu else 0.0,
             key_file=key_file, operator_key_file=operator_key_file, origins=origins, pages=pages,
             limits=Limits(keep=keep, pause=pause), rooms=tuple(room or ()), public_url=public_url,
-            glossaries=tuple(glossary or ()),
+            glossaries=tuple(glossary or ()), kernels=kernels,
         )  # fmt: skip
         serve_on_ray(deployed, host, port)
         return

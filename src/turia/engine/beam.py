@@ -8,19 +8,15 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
+from turia.engine.choosing import Choose, best_continuations
 from turia.engine.terms import ScoredRow
 from turia.text.choice import Flags
-from turia.text.symbols import CLOSING_IDS, STOPPING_IDS
+from turia.text.symbols import STOPPING_IDS
 
 PLANNED_PER_WORD = 4
 """Pieces; more than words have on average: how far the beam plans a sentence that finds no end."""
-
-
-Rows = npt.NDArray[np.float32]
-"""[N, V]"""
 
 
 class Rules(Protocol):
@@ -31,47 +27,6 @@ class Rules(Protocol):
     def word_ends(self, pieces: Sequence[int]) -> list[int]: ...
 
     def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]: ...
-
-
-def log_probabilities(logits: Logits, forbidden: Flags) -> Logits:
-    """[V] of the pieces that are allowed; the closing symbols are one, by whichever name."""
-    scores: Logits = _log_probabilities([logits], [forbidden])[0]
-    return scores
-
-
-def _log_probabilities(logits: Sequence[Logits], forbidden: Sequence[Flags]) -> Rows:
-    """[N, V] of N rows, each with its own pieces that are allowed."""
-    scores = np.stack(logits)
-    for row, flags in zip(scores, forbidden, strict=True):
-        np.copyto(row, -np.inf, where=flags)
-    scores -= scores.max(axis=1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    end, *names = CLOSING_IDS
-    for row, flags in zip(scores, forbidden, strict=True):
-        if not flags[list(CLOSING_IDS)].all():
-            row[end] = np.logaddexp.reduce(row[list(CLOSING_IDS)])
-            row[names] = -np.inf
-    return scores
-
-
-_HEAPS = 256
-
-
-def largest(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
-    """Where the `count` largest of `values` [N] are, the largest first; of equal ones the earlier first.
-
-    Each value is put on one of 256 heaps. The heaps with the largest tops have all that is looked for, so that only
-    they are put in order: to look for the largest tops takes a twentieth of what a partition of all values takes.
-    """
-    whole = len(values) - len(values) % _HEAPS
-    if whole <= _HEAPS or count >= _HEAPS:
-        candidates = np.arange(len(values))
-    else:
-        tops = values[:whole].reshape(-1, _HEAPS).max(axis=0)
-        heaps = np.argsort(-tops, kind="stable")[:count]
-        members = (heaps + np.arange(0, whole, _HEAPS)[:, None]).ravel()
-        candidates = np.concatenate([np.sort(members), np.arange(whole, len(values))])
-    return candidates[np.argsort(-values[candidates], kind="stable")[:count]]
 
 
 @dataclass(frozen=True)
@@ -125,6 +80,7 @@ class BeamSearch:
     ending: Ending = Ending()
     may_end: bool = False
     """Even if the sentence is still being spoken, as a draft may."""
+    choose: Choose = best_continuations
 
     def best(self, start: Hypothesis) -> Steps[Hypothesis]:
         """The best hypothesis, of whole words: at least one, or a closing symbol."""
@@ -185,7 +141,7 @@ class BeamSearch:
         ]
         steered = yield from self.rules.steer(rows)
         return [
-            replace(h, state=state, logits=logits)
+            Hypothesis(h.pieces, h.scores, h.margins, state, logits)
             for h, (state, _), logits in zip(alive, results, steered, strict=True)
         ]
 
@@ -203,23 +159,20 @@ class BeamSearch:
         logits = [hypothesis.logits for hypothesis in alive if hypothesis.logits is not None]
         assert len(logits) == len(alive)
         forbidden = [self.rules.forbidden(self._word_begun(parent.pieces), self.may_end) for parent in alive]
-        scores = _log_probabilities(logits, forbidden)
-        totals = scores + np.array([parent.score for parent in alive], dtype=np.float32)[:, None]
-        best = scores.max(axis=1)
+        best = self.choose(logits, forbidden, [parent.score for parent in alive], count or self.width)
         grown = []
-        for place in largest(totals.ravel(), count or self.width).tolist():
-            row, piece = divmod(place, scores.shape[1])
-            score, parent = scores[row, piece], alive[row]
-            if score > -np.inf:
-                grown.append(
-                    Hypothesis(
-                        (*parent.pieces, piece),
-                        (*parent.scores, float(score)),
-                        (*parent.margins, float(best[row] - score)),
-                        parent.state,
-                        None,
-                    )
+        for place, score in zip(best.places.tolist(), best.scores.tolist(), strict=True):
+            row, piece = divmod(place, len(logits[0]))
+            parent = alive[row]
+            grown.append(
+                Hypothesis(
+                    (*parent.pieces, piece),
+                    (*parent.scores, score),
+                    (*parent.margins, float(best.tops[row]) - score),
+                    parent.state,
+                    None,
                 )
+            )
         return grown
 
     def _whole_words(self, best: Hypothesis) -> Hypothesis:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, LookRequest, Looks, Steps
-from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis, log_probabilities
+from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis
+from turia.engine.choosing import log_probabilities
 from turia.engine.settings import LONGEST_WORD
 from turia.engine.terms import steer_looked_at
 from turia.policy.base import Draft, DraftWord, LookingPolicy, Situation
@@ -170,7 +171,8 @@ class _Drafter:
             tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, logits
         )
         width, most = self.writer.settings.beam, self._most_pieces()
-        search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True)
+        choose = self.writer.model.choose
+        search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True, choose=choose)
         # One word more than was enough for the draft before: the search may find another.
         words = self.most if stopped is None else min(self.most, stopped + 2)
         best = yield from search.draft(start, words)

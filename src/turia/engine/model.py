@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from turia.config import Anchor, Encoder, Search
 from turia.engine.backend import Backend
+from turia.engine.choosing import Choose, best_continuations
 from turia.errors import ConfigError
 from turia.policy.base import Head, Policy
 from turia.policy.dial import USUAL_DIAL, USUAL_POLICY, DialPoint
@@ -90,6 +91,8 @@ class Model:
     """Whether it was trained to work without a segmenter too: it writes separators, and asks for more to be read."""
     reverse: Model | None = None
     """A model of the opposite direction, which says where the source is cut when there is no segmenter."""
+    choose: Choose = best_continuations
+    """How a beam finds its best continuations."""
 
     @property
     def history_positions(self) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from turia.config import OFFLINE_K
 from turia.engine.backend import DecoderState, EncodeRequest, EncoderState, Logits, LookRequest, Looks, Steps
-from turia.engine.beam import log_probabilities
+from turia.engine.choosing import log_probabilities
 from turia.engine.cutting import Scores
 from turia.engine.model import Model
 from turia.engine.window import PartialSentence

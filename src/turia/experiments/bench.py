@@ -29,6 +29,7 @@ from turia.engine.stream import Stream
 from turia.experiments.bench_script import DECODER, ENCODER, SENTENCE_WORDS, ScriptedBackend, clock, speech
 from turia.experiments.contest import Contest
 from turia.experiments.jobs import Job, translate_all
+from turia.runtime.kernels import named
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import Write
@@ -323,7 +324,8 @@ def bench(
         slow = measure(replace(model, backend=naive()), anew, amounts.naive_words)
     show(1.0, "done")
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}"
-    described = {"k": k, "gamma": model.gamma, "history": history, "beam": settings.beam, "threads": 1}
+    described: dict[str, Any] = {"k": k, "gamma": model.gamma, "history": history, "beam": settings.beam, "threads": 1}
+    described["kernels"] = named(model.backend)
     return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts)
 
 

@@ -28,6 +28,7 @@ from turia.engine.window import PartialSentence
 from turia.experiments.bench_script import clock
 from turia.policy.base import CountingPolicy, Situation
 from turia.policy.guards import length_limit
+from turia.runtime.kernels import named
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write
 from turia.text.layout import lay_out
@@ -182,12 +183,14 @@ class Contest:
     words: int
     """Of the source."""
     matches: list[Match]
+    kernels: str
+    """What computed Turia's side."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"matches": [asdict(match) | {"ratio": match.ratio} for match in self.matches]}
 
     def table(self) -> Table:
-        title = f"beside CTranslate2 {self.version}: ms a source word, k = {self.k}, no history"
+        title = f"beside CTranslate2 {self.version}: ms a source word, k = {self.k}, no history; {self.kernels}"
         table = Table(title=title, box=box.SIMPLE_HEAD)
         for name in ("beam", "Turia", "CTranslate2", "ratio", "words written"):
             table.add_column(name, justify="right")
@@ -225,4 +228,4 @@ def contest(
                 written[place] = len(streamer(sentences))
                 best[place] = min(best[place], clock() - began)
         matches.append(Match(beam, 1000 * best[0] / words, 1000 * best[1] / words, *written))
-    return Contest(ctranslate2.__version__, k, words, matches)
+    return Contest(ctranslate2.__version__, k, words, matches, named(model.backend))

@@ -17,7 +17,6 @@ Letters: R new rows, H heads, E head size, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,10 +27,9 @@ from onnxruntime.capi import onnxruntime_pybind11_state
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
 from turia.errors import ConfigError, InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
-from turia.runtime.rows import Columns, Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
-from turia.runtime.shape import Shape
+from turia.runtime.rows import Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
+from turia.runtime.states import SourceState, TargetState, beams, is_hypothesis, nothing
 from turia.system.onnx import CPU, first_line, load_graph
-from turia.text.layout import Ints
 
 T = TypeVar("T")
 
@@ -48,65 +46,20 @@ _GRAPH_ERRORS: tuple[type[Exception], ...] = (
 """What a graph that does not fit leads to: ONNX Runtime's own exceptions, which share no base, and numpy's."""
 
 
-@dataclass(frozen=True, eq=False)
-class SourceState:
-    """The EncoderState of this runtime."""
-
-    length: int
-    kept: Columns
-    """For more source positions."""
-    memory: Columns
-    """For the decoder's cross-attention."""
-    states: Floats | None = None
-    """[R, D] of the positions of the last call."""
-
-
-@dataclass(frozen=True, eq=False)
-class TargetState:
-    """The DecoderState of this runtime."""
-
-    length: int
-    kept: Columns
-    """For more target rows."""
-    states: Floats | None = None
-    """[1, D] of the last row of the last call, or [R, D] of all of its rows if it was a look."""
-    own: Ints | None = None
-    """[length] of a hypothesis: which columns of `kept` are its own. None: the first ones."""
-    beam_end: int = 0
-    """Of a hypothesis: where the columns of its beam end, and where those of the next step begin."""
-
-    def truncated(self, length: int) -> TargetState:
-        """The state of the first `length` rows."""
-        if length == self.length:
-            return self
-        if self.own is None:
-            return TargetState(length, self.kept)
-        return TargetState(length, self.kept, own=self.own[:length], beam_end=self.beam_end)
-
-    @property
-    def end(self) -> int:
-        """Where new columns begin. The same calls write to the same places, and so are rounded alike."""
-        return self.length if self.own is None else self.beam_end
-
-    def columns(self) -> Ints:
-        """[length]"""
-        return np.arange(self.length) if self.own is None else self.own
-
-
 class Runtime:
     """A model, ready to run."""
 
     def __init__(self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> None:
         """`threads` within one step; ONNX Runtime's `providers`, the preferred one first."""
-        _check_arguments(threads, providers)
+        check_arguments(threads, providers)
         shape = folder.config.shape
         self._encoder = _Graphs(folder.path, "encoder", threads, providers)
         self._decoder = _Graphs(folder.path, "decoder", threads, providers)
         self._looker = _Graphs(folder.path, "look", threads, providers)
         self.can_look = folder.can_look
         self.gives_states = self._encoder.gives_states() and self._decoder.gives_states()
-        self._begin_encoding = _nothing(shape, shape.encoder_layers)
-        self._begin_decoding = _nothing(shape, shape.decoder_layers)
+        self._begin_encoding = nothing(shape, shape.encoder_layers)
+        self._begin_decoding = nothing(shape, shape.decoder_layers)
         self._check(folder)
 
     def warm_up(self, streams: int, beam: int = 1) -> None:
@@ -145,22 +98,22 @@ class Runtime:
 
     def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         """The state of each request with its new rows, and the logits [V] of the last row."""
-        if len(requests) == 1 and not _is_hypothesis(requests[0]):
+        if len(requests) == 1 and not is_hypothesis(requests[0]):
             return self._decode_alone(requests)
-        beams: list[Sequence[DecodeRequest]] = []
+        joined: list[Sequence[DecodeRequest]] = []
         alone: list[DecodeRequest] = []
         order: list[tuple[bool, int]] = []
         """Of each request: whether it is one of a beam, and its place among those or the others."""
-        found = _beams(requests) if self.can_look else [[request] for request in requests]
+        found = beams(requests) if self.can_look else [[request] for request in requests]
         for together in found:
-            is_beam = len(together) > 1 or _is_hypothesis(together[0])
-            before = sum(map(len, beams)) if is_beam else len(alone)
+            is_beam = len(together) > 1 or is_hypothesis(together[0])
+            before = sum(map(len, joined)) if is_beam else len(alone)
             order += [(is_beam, before + place) for place in range(len(together))]
             if is_beam:
-                beams.append(together)
+                joined.append(together)
             else:
                 alone += together
-        results = {True: self._decode_beams(beams), False: self._decode_alone(alone)}
+        results = {True: self._decode_beams(joined), False: self._decode_alone(alone)}
         return [results[is_beam][place] for is_beam, place in order]
 
     def _decode_alone(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
@@ -261,37 +214,12 @@ def _extended(state: TargetState, kept: Floats, states: Floats | None) -> Target
     return TargetState(state.length + kept.shape[2], state.kept.extended(state.length, kept), states)
 
 
-def _beams(requests: Sequence[DecodeRequest]) -> Iterator[Sequence[DecodeRequest]]:
-    """The requests in their order: those together that are hypotheses of one beam, all others alone."""
-    begin = 0
-    for end in range(1, len(requests) + 1):
-        if end == len(requests) or not _are_one_beam(requests[begin], requests[end]):
-            yield requests[begin:end]
-            begin = end
-
-
-def _are_one_beam(one: DecodeRequest, other: DecodeRequest) -> bool:
-    states = one.state, other.state
-    return (
-        len(one.ids) == len(other.ids) == 1
-        and isinstance(states[0], TargetState)
-        and isinstance(states[1], TargetState)
-        and states[0].kept is states[1].kept
-        and states[0].end == states[1].end
-        and one.memory is other.memory
-    )
-
-
-def _is_hypothesis(request: DecodeRequest) -> bool:
-    return isinstance(request.state, TargetState) and request.state.own is not None and len(request.ids) == 1
-
-
 def _streams(count: int) -> int:
     """Of the smallest graph that takes so many."""
     return min(size for size in STREAMS if size >= count)
 
 
-def _check_arguments(threads: int, providers: Sequence[str]) -> None:
+def check_arguments(threads: int, providers: Sequence[str]) -> None:
     if type(threads) is not int or threads < 1:
         raise ConfigError(f"threads is {threads!r}, expected a whole number from 1")
     if isinstance(providers, str) or not providers:
@@ -327,12 +255,6 @@ class _Graphs:
             names = [output.name for output in graph.get_outputs()]
             self._without_attention[streams] = [name for name in names if not name.startswith("attention.")]
         return self._loaded[streams]
-
-
-def _nothing(shape: Shape, layers: int) -> Columns:
-    """The columns of a window that has not begun: one free column, because some releases cannot multiply with none."""
-    # It counts as filled, so that it is never written to.
-    return Columns(np.zeros((2 * layers, shape.heads, 1, shape.head_size), dtype=np.float32), filled=1)
 
 
 def _groups(requests: Sequence[T]) -> Iterator[Sequence[T]]:

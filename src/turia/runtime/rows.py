@@ -9,6 +9,7 @@ Letters: P columns kept, R new rows, C columns of a buffer (C - P are free), H h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,25 +26,40 @@ _SEEN, _HIDDEN = np.float32(0), np.float32(-np.inf)
 class Columns:
     """Keys and values of all layers, shared by the states of one sequence. What is written is never changed."""
 
-    def __init__(self, array: Floats, filled: int) -> None:
-        """`array` [A, H, C, E], of which the first `filled` columns are in use."""
-        self._array, self._filled = array, filled
+    def __init__(self, array: Floats, filled: int, zeros: bool = True) -> None:
+        """`array` [A, H, C, E], of which the first `filled` columns are in use; free ones are `zeros`, as graphs read
+        them too, or anything."""
+        self._array, self._filled, self._zeros = array, filled, zeros
         self.room: int = array.shape[2]
         """C"""
-        self.tensors: list[Floats] = [part[None] for part in array]
+
+    @cached_property
+    def tensors(self) -> list[Floats]:
         """A views [1, H, C, E], as graphs take them."""
+        return [part[None] for part in self._array]
+
+    @cached_property
+    def address(self) -> int:
+        """Where the array lies, for native code."""
+        return int(self._array.ctypes.data)
 
     def extended(self, length: int, new: Floats) -> Columns:
         """The first `length` columns and `new` [A, H, R, E] after them: here if that is still free, else in a copy."""
-        end = length + new.shape[2]
+        columns = self.claimed(length, new.shape[2])
+        columns._array[:, :, length : length + new.shape[2]] = new
+        return columns
+
+    def claimed(self, length: int, count: int) -> Columns:
+        """The first `length` columns and `count` after them for the caller to write: here if those are still free, else
+        in a copy."""
+        end = length + count
         columns = self if self._filled == length and end <= self.room else self._copy(length, end)
-        columns._array[:, :, length:end] = new
         columns._filled = end
         return columns
 
     def gathered(self, own: Ints) -> Columns:
         """A copy of these columns, in this order."""
-        columns = self.zeros(len(own))
+        columns = self.zeros(len(own)) if self._zeros else self._blank(len(own))
         columns._array[:, :, : len(own)] = self._array[:, :, own]
         return columns
 
@@ -54,9 +70,15 @@ class Columns:
 
     def _copy(self, length: int, end: int) -> Columns:
         # Zeros: a free column has no weight in an attention, but no weight times not-a-number is not-a-number.
-        columns = self.zeros(end)
+        columns = self.zeros(end) if self._zeros else self._blank(end)
         columns._array[:, :, :length] = self._array[:, :, :length]
         return columns
+
+    def _blank(self, length: int) -> Columns:
+        """As many layers and heads, `length` columns of whatever was in memory there."""
+        tensors, heads, _, size = self._array.shape
+        array = np.empty((tensors, heads, -(-length // ROOM) * ROOM, size), dtype=np.float32)
+        return Columns(array, length, zeros=False)
 
 
 class NewRows(NamedTuple):

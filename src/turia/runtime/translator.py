@@ -30,6 +30,8 @@ from turia.runtime.glossary_file import GlossaryFile, read_glossary
 from turia.runtime.graphs import Runtime
 from turia.runtime.heads import load_heads
 from turia.runtime.home import added_models, named_model, packaged_models
+from turia.runtime.kernels import Kernels, choose_of, open_runtime
+from turia.runtime.native import NativeRuntime
 from turia.schema import Natural, checked
 from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
 from turia.segmenter.online import MAX_WORDS, Cut, FreeSegmenter, Reason, Segmenter
@@ -87,12 +89,15 @@ class Translator:
         beam: int | None = None,
         policy: str | None = None,
         reverse_model: str | Path | None = None,
+        kernels: Kernels | None = None,
     ) -> Translator:
         """The model of a name (`turia models` lists them) or a folder, checked before use.
 
         Up to `streams` streams can be run together without delay; the first batch of more waits for its graph.
         `history`, `beam` and `policy` are what new streams have unless told otherwise, in place of the model's own.
         `reverse_model`, of the opposite direction, is for streams without a segmenter (docs/segmenter.md).
+        `kernels` is the code that computes: "native" (the package turia-kernels), "onnx", or "auto", native where it
+        fits; by default what the variable TURIA_KERNELS says, or "auto".
         """
         checked(_Given, {"streams": streams})
         folder = load_folder(find_model(model))
@@ -109,8 +114,8 @@ class Translator:
             history=config.history if history is None else history,
             beam=config.beam if beam is None else beam,
         )
-        reverse = None if reverse_model is None else _reverse_of(folder, reverse_model, threads, providers)
-        runtime = Runtime(folder, threads, providers)
+        reverse = None if reverse_model is None else _reverse_of(folder, reverse_model, threads, providers, kernels)
+        runtime = open_runtime(folder, threads, providers, kernels)
         runtime.warm_up(streams, settings.beam)
         languages = (config.source_language, config.target_language)
         loaded = Model(
@@ -140,12 +145,13 @@ class Translator:
             dial=config.dial or USUAL_DIAL,
             free=config.free,
             reverse=reverse,
+            choose=choose_of(runtime),
         )
         return cls(folder, loaded)
 
     def warm_up(self, streams: int) -> None:
         """Loads what is missing to run so many streams together without delay."""
-        assert isinstance(self.model.backend, Runtime)
+        assert isinstance(self.model.backend, Runtime | NativeRuntime)
         self.model.backend.warm_up(streams, self.model.beam)
 
     def stream(
@@ -266,11 +272,13 @@ def _segmentation(named: Segmentation | None, punctuation: bool, cut: Cut | None
     return named or ("punctuation" if punctuation else "model")
 
 
-def _reverse_of(folder: ModelFolder, name: str | Path, threads: int, providers: Sequence[str]) -> Model:
+def _reverse_of(
+    folder: ModelFolder, name: str | Path, threads: int, providers: Sequence[str], kernels: Kernels | None
+) -> Model:
     """The model of the opposite direction, for nothing but scores."""
     other = load_folder(find_model(name))
     check_reverse(other, folder.config)
-    return Translator.load(other.path, threads=threads, providers=providers).model
+    return Translator.load(other.path, threads=threads, providers=providers, kernels=kernels).model
 
 
 def check_reverse(reverse: ModelFolder, config: ModelConfig) -> None:

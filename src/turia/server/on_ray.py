@@ -30,6 +30,7 @@ from ray.serve.context import _get_global_client
 from ray.serve.exceptions import RayServeException
 
 from turia.errors import ConfigError, InputError
+from turia.runtime.kernels import Kernels
 from turia.schema import Natural, Positive, from_dict
 from turia.server.access import Keys
 from turia.server.addresses import Addresses, url_of
@@ -94,6 +95,8 @@ class Deployed:
     """Replicas."""
     cores: float = 1.0
     gpus: float = 0.0
+    kernels: Kernels | None = None
+    """What computes: native, onnx or auto; what the variable TURIA_KERNELS of a node says without."""
     key_file: Path | None = None
     """API keys, one a line; the same file on every node."""
     operator_key_file: Path | None = None
@@ -135,6 +138,7 @@ def load_models(deployed: Deployed) -> Translators:
             history=deployed.history,
             beam=deployed.beam,
             policy=deployed.policy,
+            kernels=deployed.kernels,
         )
         for name in names
     ]

@@ -1,4 +1,4 @@
-"""The arithmetic of a beam: probabilities of what is allowed, and the best of many."""
+"""Probabilities of what is allowed, and the best of many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.engine.beam import largest, log_probabilities
+from turia.engine.choosing import best_continuations, largest, log_probabilities
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
 
 
@@ -42,3 +42,14 @@ def test_forbidden_pieces_have_no_probability_and_ends_are_one() -> None:
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-6)
     forbidden[list(CLOSING_IDS)] = True
     assert np.isneginf(log_probabilities(logits, forbidden)[list(CLOSING_IDS)]).all()
+
+
+def test_the_best_continue_what_was_likely_before() -> None:
+    logits = [np.array([9] * 7 + last, dtype=np.float32) for last in ([0, 1, 2], [0.1, 3, 0])]
+    forbidden = [np.array([True] * 7 + [False] * 3)] * 2
+    own = [log_probabilities(row, flags) for row, flags in zip(logits, forbidden, strict=True)]
+    best = best_continuations(logits, forbidden, [0.0, -1.5], 4)
+    assert best.places.tolist() == [9, 8, 10 + 8, 7]
+    np.testing.assert_allclose(best.scores, [own[0][9], own[0][8], own[1][8], own[0][7]])
+    np.testing.assert_allclose(best.tops, [own[0][9], own[1][8]])
+    assert len(best_continuations(logits, forbidden, [0.0, -1.5], 20).places) == 6

@@ -1,0 +1,10 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include "target.h"
+TARGET("avx2,fma")
+#define TURIA_AVX2
+#include "step.h"
+
+const Variant turia_avx2 = {"avx2", BYTE_OFFSET, run, choose, multiply_alone};
+END_TARGET
+#endif

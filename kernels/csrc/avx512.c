@@ -1,0 +1,10 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include "target.h"
+TARGET("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
+#define TURIA_AVX512
+#include "step.h"
+
+const Variant turia_avx512 = {"avx512-vnni", BYTE_OFFSET, run, choose, multiply_alone};
+END_TARGET
+#endif

@@ -1,0 +1,10 @@
+#if defined(__aarch64__)
+#include "target.h"
+TARGET(DOTPROD)
+#define TURIA_NEON
+#define TURIA_DOTPROD
+#include "step.h"
+
+const Variant turia_dotprod = {"neon-dotprod", BYTE_OFFSET, run, choose, multiply_alone};
+END_TARGET
+#endif

@@ -1,0 +1,446 @@
+/* A step of the encoder or of the decoder, for the rows of several streams at once. Each variant includes this file once.
+
+Every row is computed by itself, in an order that depends on nothing but what the row sees. So a row gets the same bits
+alone, in a batch, in a beam, and however a window is cut into calls. Products of int8 are whole numbers, so blocks of
+rows change nothing. The rounding of rows to bytes is that of the graphs (src/turia/export/graph.py). */
+
+#include <stdlib.h>
+
+#include "api.h"
+#include "simd.h"
+
+#define EPSILON 1e-5f
+#define TINY 1.17549435e-38f
+#define NOTHING -1e30f
+
+typedef struct {
+  float *x, *y, *wide, *scores;
+  uint8_t *bytes;
+  float *peaks;
+  int64_t *kept_rows, *stream_of;
+} Scratch;
+
+/* --- products ------------------------------------------------------------------------------------------------- */
+
+INLINE int64_t filled(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
+
+/* Rows [rows, K] as bytes: round(x / peak * 127) with zero at 128, or round(x / peak * 255) from zero. */
+static void quantise(const float *x, int64_t rows, int64_t stride, const Matrix *m, uint8_t *bytes, float *peaks) {
+  const int64_t inputs = m->inputs, step = filled(inputs, 4);
+  const vf unit = vf_set1(m->zero ? 1.0f / 127 : 1.0f / 255);
+  for (int64_t r = 0; r < rows; r++, x += stride, bytes += step) {
+    vf top = vf_set1(TINY);
+    for (int64_t k = 0; k < inputs; k += LANES) top = vf_max(top, vf_abs(vf_load(x + k)));
+    const float peak = vf_top(top);
+    const vf by = vf_set1(peak);
+    for (int64_t k = 0; k < inputs; k += LANES)
+      vf_quantise(bytes + k, vf_div(vf_div(vf_load(x + k), by), unit), (int)m->zero);
+    peaks[r] = peak;
+  }
+}
+
+/* `rows` times `panels` * 16 columns. Both are constants where this is inlined. */
+INLINE void block(const Matrix *m, const uint8_t *bytes, int64_t step, const float *peaks, int64_t column, float *out,
+                  int64_t stride, const int rows, const int panels) {
+  vi sum[BLOCK_ROWS][2 * PANELS];
+  const int8_t *packed = m->packed + column * step;
+#pragma GCC unroll 8
+  for (int p = 0; p < panels; p++)
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) sum[r][p] = vi_load(m->start + column + LANES * p);
+  for (int64_t k = 0; k < step; k += 4) {
+#pragma GCC unroll 8
+    for (int p = 0; p < panels; p++) {
+      const weights w = weights_load(packed + p * LANES * step + k * LANES);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; r++) sum[r][p] = vi_dot(sum[r][p], w, bytes + r * step + k);
+    }
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < panels; p++) {
+    const int64_t here = column + LANES * p;
+    const vf multiplier = vf_load(m->multiplier + here);
+    const vf bias = m->bias ? vf_load(m->bias + here) : vf_set1(0);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++) {
+      const vf value = vf_fma(vf_mul(vi_float(sum[r][p]), multiplier), vf_set1(peaks[r]), bias);
+      if (here + LANES <= m->outputs) {
+        vf_store(out + r * stride + here, value);
+      } else {
+        float last[LANES];
+        vf_store(last, value);
+        memcpy(out + r * stride + here, last, (m->outputs - here) * sizeof(float));
+      }
+    }
+  }
+}
+
+INLINE void columns(const Matrix *m, const uint8_t *bytes, int64_t step, const float *peaks, int64_t rows,
+                    int64_t column, float *out, int64_t stride, const int panels) {
+  int64_t r = 0;
+  for (; r + BLOCK_ROWS <= rows; r += BLOCK_ROWS)
+    block(m, bytes + r * step, step, peaks + r, column, out + r * stride, stride, BLOCK_ROWS, panels);
+  bytes += r * step, peaks += r, out += r * stride;
+#if BLOCK_ROWS == 4
+  if (rows - r == 3) block(m, bytes, step, peaks, column, out, stride, 3, panels);
+  if (rows - r == 2) block(m, bytes, step, peaks, column, out, stride, 2, panels);
+  if (rows - r == 1) block(m, bytes, step, peaks, column, out, stride, 1, panels);
+#endif
+}
+
+/* out [rows, N] = x [rows, K] * matrix + bias, each with its stride. */
+static void multiply(const Matrix *m, const float *x, int64_t rows, int64_t x_stride, float *out, int64_t stride,
+                     Scratch *s) {
+  const int64_t step = filled(m->inputs, 4);
+  const int64_t all = filled(m->outputs, LANES);
+  int64_t column = 0;
+  quantise(x, rows, x_stride, m, s->bytes, s->peaks);
+  for (; column + PANELS * LANES <= all; column += PANELS * LANES)
+    columns(m, s->bytes, step, s->peaks, rows, column, out, stride, PANELS);
+  for (; column < all; column += LANES) columns(m, s->bytes, step, s->peaks, rows, column, out, stride, 1);
+}
+
+static int multiply_alone(const Matrix *m, const float *x, int64_t rows, float *out) {
+  Scratch s = {0};
+  s.bytes = malloc(rows * filled(m->inputs, 64)), s.peaks = malloc(rows * sizeof(float));
+  if (s.bytes && s.peaks) multiply(m, x, rows, m->inputs, out, m->outputs, &s);
+  const int failed = !s.bytes || !s.peaks;
+  free(s.bytes), free(s.peaks);
+  return failed;
+}
+
+/* --- parts of a layer ------------------------------------------------------------------------------------------ */
+
+static void normalise(const Norm *norm, const float *x, float *out, int64_t rows, int64_t width) {
+  for (int64_t r = 0; r < rows; r++, x += width, out += width) {
+    vf sum = vf_set1(0), squares = vf_set1(0);
+    for (int64_t i = 0; i < width; i += LANES) sum = vf_add(sum, vf_load(x + i));
+    const vf mean = vf_set1(vf_sum(sum) / (float)width);
+    for (int64_t i = 0; i < width; i += LANES) {
+      const vf away = vf_sub(vf_load(x + i), mean);
+      squares = vf_fma(away, away, squares);
+    }
+    const vf scale = vf_set1(1.0f / sqrtf(vf_sum(squares) / (float)width + EPSILON));
+    for (int64_t i = 0; i < width; i += LANES) {
+      const vf even = vf_mul(vf_sub(vf_load(x + i), mean), scale);
+      vf_store(out + i, vf_fma(even, vf_load(norm->weight + i), vf_load(norm->bias + i)));
+    }
+  }
+}
+
+static void add(float *x, const float *part, int64_t count) {
+  for (int64_t i = 0; i < count; i += LANES) vf_store(x + i, vf_add(vf_load(x + i), vf_load(part + i)));
+}
+
+static void activate(float *x, int64_t count, int64_t kind) {
+  for (int64_t i = 0; i < count; i += LANES) {
+    const vf v = vf_load(x + i);
+    if (kind == 0) {
+      vf_store(x + i, vf_max(v, vf_set1(0)));
+    } else if (kind == 1) {
+      const vf one = vf_set1(1);
+      vf_store(x + i, vf_div(v, vf_add(one, vf_exp(vf_sub(vf_set1(0), v)))));
+    } else {
+      for (int64_t j = i; j < i + LANES; j++) x[j] = 0.5f * x[j] * (1 + erff(x[j] * 0.70710678f));
+    }
+  }
+}
+
+/* Turns the halves of each head against each other, by the row's position. */
+static void rotate(float *x, int64_t heads, int64_t size, const float *cosines, const float *sines) {
+  const int64_t half = size / 2;
+  for (int64_t h = 0; h < heads; h++, x += size)
+    for (int64_t i = 0; i < half; i++) {
+      const float a = x[i], b = x[i + half];
+      x[i] = fmaf(-b, sines[i], a * cosines[i]);
+      x[i + half] = fmaf(a, sines[i], b * cosines[i]);
+    }
+}
+
+/* One head of one row over `count` columns: the first ones, or those that `seen` names. */
+INLINE void attend_columns(const float *query, const float *keys, const float *values, const int64_t *seen,
+                           int64_t count, const int64_t size, float *scores, float *out) {
+  const int64_t all = filled(count, LANES);
+  for (int64_t c = 0; c < count; c++) {
+    const float *key = keys + (seen ? seen[c] : c) * size;
+    vf sum = vf_mul(vf_load(query), vf_load(key));
+    for (int64_t i = LANES; i < size; i += LANES) sum = vf_fma(vf_load(query + i), vf_load(key + i), sum);
+    scores[c] = vf_sum(sum);
+  }
+  for (int64_t c = count; c < all; c++) scores[c] = NOTHING;
+  vf top = vf_load(scores), sum = vf_set1(0);
+  for (int64_t c = LANES; c < all; c += LANES) top = vf_max(top, vf_load(scores + c));
+  top = vf_set1(vf_top(top));
+  for (int64_t c = 0; c < all; c += LANES) {
+    const vf weight = vf_exp(vf_sub(vf_load(scores + c), top));
+    vf_store(scores + c, weight);
+    sum = vf_add(sum, weight);
+  }
+  const vf scale = vf_set1(1.0f / vf_sum(sum));
+  for (int64_t c = 0; c < all; c += LANES) vf_store(scores + c, vf_mul(vf_load(scores + c), scale));
+  for (int64_t i = 0; i < size; i += 4 * LANES) {
+    const int64_t parts = size - i < 4 * LANES ? (size - i) / LANES : 4;
+    vf total[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
+    for (int64_t c = 0; c < count; c++) {
+      const float *value = values + (seen ? seen[c] : c) * size + i;
+      const vf weight = vf_set1(scores[c]);
+      if (parts == 4) {
+        for (int p = 0; p < 4; p++) total[p] = vf_fma(weight, vf_load(value + p * LANES), total[p]);
+      } else {
+        for (int64_t p = 0; p < parts; p++) total[p] = vf_fma(weight, vf_load(value + p * LANES), total[p]);
+      }
+    }
+    for (int64_t p = 0; p < parts; p++) vf_store(out + i + p * LANES, total[p]);
+  }
+}
+
+static void attend(const float *query, const float *keys, const float *values, int64_t room, const int64_t *seen,
+                   int64_t count, int64_t heads, int64_t size, float *scores, float *out, float *given,
+                   int64_t given_step) {
+  for (int64_t h = 0; h < heads; h++) {
+    const int64_t head = h * room * size;
+    if (size == 64)
+      attend_columns(query + h * size, keys + head, values + head, seen, count, 64, scores, out + h * size);
+    else
+      attend_columns(query + h * size, keys + head, values + head, seen, count, size, scores, out + h * size);
+    if (given) memcpy(given + h * given_step, scores, count * sizeof(float));
+  }
+}
+
+/* --- a whole step ---------------------------------------------------------------------------------------------- */
+
+/* Writes columns [H, E] of a row into a buffer [H, C, E]. */
+static void keep(float *buffer, int64_t room, int64_t column, const float *row, int64_t heads, int64_t size) {
+  for (int64_t h = 0; h < heads; h++) memcpy(buffer + (h * room + column) * size, row + h * size, size * sizeof(float));
+}
+
+static void embed(const Side *side, const Step *step, float *x) {
+  const int64_t width = side->width;
+  const vf factor = vf_set1((float)side->embedding_factor);
+  for (int64_t r = 0; r < step->rows; r++, x += width) {
+    const int64_t id = step->ids[r];
+    const vf scale = vf_set1(side->embedding_scale[id]);
+    for (int64_t i = 0; i < width; i += LANES) {
+      vf value = vf_mul(vf_mul(vf_bytes(side->embedding + id * width + i), scale), factor);
+      if (side->sinusoids) value = vf_add(value, vf_load(side->sinusoids + step->positions[r] * width + i));
+      vf_store(x + i, value);
+    }
+  }
+}
+
+/* Keys and values of new rows go to their columns; then each row attends. `wanted` rows alone get a result. */
+static void self_attention(const Side *side, const Step *step, int64_t index, const int64_t *wanted, int64_t count,
+                           Scratch *s) {
+  const int64_t width = side->width, heads = side->heads, size = width / heads;
+  for (int64_t n = 0, row = 0; n < step->streams; n++) {
+    const StreamPart *part = step->part + n;
+    float *keys = part->kept + 2 * index * heads * part->room * size, *values = keys + heads * part->room * size;
+    for (int64_t r = 0; r < part->rows; r++, row++) {
+      float *fused = s->wide + row * 3 * width;
+      if (side->rotary) {
+        const int64_t turned = step->positions[row] * (size / 2);
+        rotate(fused, 2 * heads, size, side->cosines + turned, side->sines + turned);
+      }
+      keep(keys, part->room, part->begin + r, fused + width, heads, size);
+      keep(values, part->room, part->begin + r, fused + 2 * width, heads, size);
+    }
+  }
+  int64_t next = 0;
+  for (int64_t n = 0, row = 0; n < step->streams; n++) {
+    const StreamPart *part = step->part + n;
+    const float *keys = part->kept + 2 * index * heads * part->room * size, *values = keys + heads * part->room * size;
+    const int64_t *seen = part->seen;
+    for (int64_t r = 0; r < part->rows; r++, row++) {
+      const int64_t limit = step->limits[row];
+      if (next < count && wanted[next] == row) {
+        attend(s->wide + row * 3 * width, keys, values, part->room, seen, limit, heads, size, s->scores,
+               s->y + next * width, NULL, 0);
+        next++;
+      }
+      if (seen) seen += limit;
+    }
+  }
+}
+
+static void cross_attention(const Side *side, const Step *step, int64_t index, const int64_t *wanted, int64_t count,
+                            Scratch *s) {
+  const int64_t width = side->width, heads = side->heads, size = width / heads;
+  for (int64_t next = 0; next < count; next++) {
+    const int64_t row = wanted[next];
+    const StreamPart *part = step->part + s->stream_of[row];
+    int64_t first = row;
+    while (first && s->stream_of[first - 1] == s->stream_of[row]) first--;
+    const float *keys = part->memory + 2 * index * heads * part->memory_room * size;
+    const float *values = keys + heads * part->memory_room * size;
+    const int64_t given_step = part->rows * part->attention_room;
+    float *given = part->attention
+        ? part->attention + index * heads * given_step + (row - first) * part->attention_room : NULL;
+    attend(s->wide + next * width, keys, values, part->memory_room, NULL, step->memory_limits[row], heads, size,
+           s->scores, s->y + next * width, given, given_step);
+  }
+}
+
+static void residual(const Side *side, const Norm *norm, const float *part, int64_t rows, Scratch *s) {
+  add(s->x, part, rows * side->width);
+  if (!side->pre_norm) normalise(norm, s->x, s->x, rows, side->width);
+}
+
+static const float *before(const Side *side, const Norm *norm, int64_t rows, Scratch *s) {
+  if (!side->pre_norm) return s->x;
+  normalise(norm, s->x, s->y, rows, side->width);
+  return s->y;
+}
+
+static void layers(const Side *side, const Step *step, int64_t given, Scratch *s) {
+  const int64_t width = side->width;
+  int64_t rows = step->rows, *wanted = s->kept_rows + given;
+  for (int64_t r = 0; r < rows; r++) wanted[r] = r;
+  for (int64_t index = 0; index < side->layers; index++) {
+    const Layer *layer = side->layer + index;
+    multiply(&layer->attention, before(side, &layer->around_attention, rows, s), rows, width, s->wide, 3 * width, s);
+    if (side->is_decoder && index == side->layers - 1 && given < rows) {
+      /* Once the last layer has its keys and values, rows without logits are of no use. */
+      wanted = s->kept_rows;
+      for (int64_t r = 0; r < given; r++)
+        memmove(s->x + r * width, s->x + wanted[r] * width, width * sizeof(float));
+      rows = given;
+    }
+    self_attention(side, step, index, wanted, rows, s);
+    multiply(&layer->attention_output, s->y, rows, width, s->wide, width, s);
+    residual(side, &layer->around_attention, s->wide, rows, s);
+    if (side->is_decoder) {
+      multiply(&layer->cross, before(side, &layer->around_cross, rows, s), rows, width, s->wide, width, s);
+      cross_attention(side, step, index, wanted, rows, s);
+      multiply(&layer->cross_output, s->y, rows, width, s->wide, width, s);
+      residual(side, &layer->around_cross, s->wide, rows, s);
+    }
+    multiply(&layer->expand, before(side, &layer->around_feed_forward, rows, s), rows, width, s->wide, side->inner, s);
+    activate(s->wide, rows * side->inner, side->activation);
+    multiply(&layer->contract, s->wide, rows, side->inner, s->y, width, s);
+    residual(side, &layer->around_feed_forward, s->y, rows, s);
+  }
+}
+
+/* The new columns of the memory: [N, tensors * H * E] -> a column in each tensor of each stream's buffer. */
+static void give_memory(const Side *side, const Step *step, Scratch *s) {
+  const int64_t width = side->width, heads = side->heads, size = width / heads, tensors = 2 * side->decoder_layers;
+  multiply(&side->output, step->states, step->rows, width, s->wide, tensors * width, s);
+  for (int64_t n = 0, row = 0; n < step->streams; n++) {
+    const StreamPart *part = step->part + n;
+    for (int64_t r = 0; r < part->rows; r++, row++)
+      for (int64_t t = 0; t < tensors; t++)
+        keep(part->memory + t * heads * part->memory_room * size, part->memory_room, part->memory_begin + r,
+             s->wide + (row * tensors + t) * width, heads, size);
+  }
+}
+
+static void *take(char **at, int64_t bytes) {
+  void *here = *at;
+  *at += filled(bytes, 64);
+  return here;
+}
+
+static int run(const Side *side, const Step *step) {
+  const int64_t width = side->width, rows = step->rows;
+  int64_t widest = side->inner, columns = 0, given = 0;
+  if (widest < 3 * width) widest = 3 * width;
+  if (!side->is_decoder && widest < 2 * side->decoder_layers * width) widest = 2 * side->decoder_layers * width;
+  for (int64_t r = 0; r < rows; r++) {
+    if (step->limits[r] > columns) columns = step->limits[r];
+    if (side->is_decoder && step->memory_limits[r] > columns) columns = step->memory_limits[r];
+  }
+  const int64_t longest = filled(side->inner > width ? side->inner : width, 64);
+  const int64_t needed = 2 * filled(rows * width * 4, 64) + filled(rows * widest * 4, 64) +
+                         filled(4 * filled(columns, LANES), 64) + filled(rows * longest, 64) + filled(rows * 4, 64) +
+                         filled(2 * rows * 8, 64) + filled(rows * 8, 64) + 64;
+  char *memory = malloc(needed), *at = memory;
+  if (!memory) return 1;
+  at += -(uintptr_t)at & 63;
+  Scratch s;
+  s.x = take(&at, rows * width * 4);
+  s.y = take(&at, rows * width * 4);
+  s.wide = take(&at, rows * widest * 4);
+  s.scores = take(&at, 4 * filled(columns, LANES));
+  s.bytes = take(&at, rows * longest);
+  s.peaks = take(&at, rows * 4);
+  s.kept_rows = take(&at, 2 * rows * 8);
+  s.stream_of = take(&at, rows * 8);
+  for (int64_t n = 0, row = 0; n < step->streams; n++)
+    for (int64_t r = 0; r < step->part[n].rows; r++, row++) {
+      s.stream_of[row] = n;
+      if (!side->is_decoder || step->part[n].gives_all || r == step->part[n].rows - 1) s.kept_rows[given++] = row;
+    }
+  embed(side, step, s.x);
+  layers(side, step, given, &s);
+  if (side->pre_norm)
+    normalise(&side->last, s.x, step->states, given, width);
+  else
+    memcpy(step->states, s.x, given * width * sizeof(float));
+  if (side->is_decoder)
+    multiply(&side->output, step->states, given, width, step->logits, side->output.outputs, &s);
+  else
+    give_memory(side, step, &s);
+  free(memory);
+  return 0;
+}
+
+/* --- the best continuations ------------------------------------------------------------------------------------- */
+
+/* Log-probabilities of the pieces that are allowed, those that close a sentence as one. */
+static void log_probabilities(const Choice *c, const float *logits, const uint8_t *forbidden, float *out) {
+  const int64_t vocabulary = c->vocabulary, all = filled(vocabulary, LANES);
+  for (int64_t i = 0; i < vocabulary; i++) out[i] = forbidden[i] ? NOTHING : logits[i];
+  for (int64_t i = vocabulary; i < all; i++) out[i] = NOTHING;
+  vf top = vf_load(out), sum = vf_set1(0);
+  for (int64_t i = LANES; i < all; i += LANES) top = vf_max(top, vf_load(out + i));
+  const float most = vf_top(top);
+  for (int64_t i = 0; i < all; i += LANES) sum = vf_add(sum, vf_exp(vf_sub(vf_load(out + i), vf_set1(most))));
+  const float total = most + logf(vf_sum(sum));
+  float closed = 0, first = NOTHING;
+  for (int64_t i = 0; i < c->closings; i++)
+    if (out[c->closing[i]] > first) first = out[c->closing[i]];
+  if (first > NOTHING) {
+    for (int64_t i = 0; i < c->closings; i++) {
+      if (out[c->closing[i]] > NOTHING) closed += expf(out[c->closing[i]] - first);
+      out[c->closing[i]] = NOTHING;
+    }
+    out[c->closing[0]] = first + logf(closed);
+  }
+  for (int64_t i = 0; i < all; i += LANES) vf_store(out + i, vf_sub(vf_load(out + i), vf_set1(total)));
+}
+
+static int64_t choose(const Choice *c) {
+  const int64_t all = filled(c->vocabulary, LANES);
+  float *scores = malloc(all * sizeof(float)), *totals = malloc(c->count * sizeof(float));
+  int64_t found = 0;
+  if (!scores || !totals) {
+    free(scores), free(totals);
+    return -1;
+  }
+  for (int64_t r = 0; r < c->rows; r++) {
+    log_probabilities(c, c->logits[r], c->forbidden[r], scores);
+    vf top = vf_set1(NOTHING);
+    for (int64_t i = 0; i < all; i += LANES) {
+      const vf here = vf_load(scores + i);
+      top = vf_max(top, here);
+      /* Few groups of sixteen have one that is better than the worst found. */
+      if (found == c->count && !(c->before[r] + vf_top(here) > totals[found - 1])) continue;
+      for (int64_t j = i; j < i + LANES && j < c->vocabulary; j++) {
+        const float total = c->before[r] + scores[j];
+        if (scores[j] < NOTHING / 2 || (found == c->count && !(total > totals[found - 1]))) continue;
+        int64_t place = found < c->count ? found++ : found - 1;
+        for (; place && totals[place - 1] < total; place--) {
+          totals[place] = totals[place - 1];
+          c->places[place] = c->places[place - 1];
+          c->scores[place] = c->scores[place - 1];
+        }
+        totals[place] = total;
+        c->places[place] = r * c->vocabulary + j;
+        c->scores[place] = scores[j];
+      }
+    }
+    c->tops[r] = vf_top(top);
+  }
+  free(scores), free(totals);
+  return found;
+}

@@ -1,0 +1,316 @@
+"""Runs a model folder with the package turia-kernels: the same requests and the same states as graphs.py's runtime.
+
+The step is native code that reads the folder's weights, not its graphs. It writes new keys and values where they are
+kept, so nothing is copied, and takes the rows of all streams at once. Every row is computed by itself: it has the same
+bits alone, in a batch, as a hypothesis of a beam, and however a window is cut into calls. From ONNX Runtime's results
+they differ as those differ between calls that are cut otherwise (docs/decisions/015).
+
+Letters: N rows of all streams, R new rows of one, H heads, E head size, V vocabulary, D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
+from turia.engine.choosing import Best
+from turia.errors import ModelError
+from turia.runtime.folder import ModelFolder
+from turia.runtime.rows import Columns, Floats
+from turia.runtime.states import SourceState, TargetState, beams, is_hypothesis, nothing
+from turia.runtime.tensors import Tensors, read_stored
+from turia.runtime.weights import decoder_layers, encoder_layers
+from turia.text.choice import Flags
+from turia.text.layout import Ints
+from turia.text.symbols import CLOSING_IDS
+
+if TYPE_CHECKING:
+    from turia_kernels import Kernels, Norm, PackedLayer, PackedMatrix, PackedSide, Part
+
+
+_CLOSING = np.array(CLOSING_IDS, dtype=np.int64)
+
+
+class NativeRuntime:
+    """A model, ready to run."""
+
+    def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
+        """A folder that native code can run (kernels.py)."""
+        from turia_kernels import Part, address
+
+        shape = folder.config.shape
+        self._part, self._address = Part, address
+        self.kernels = kernels
+        self._encoder, self._decoder = _Packer(folder, kernels).sides()
+        self._layers, self._heads = shape.decoder_layers, shape.heads
+        self.can_look = folder.can_look
+        self.gives_states = True
+        self._begin_encoding = nothing(shape, shape.encoder_layers, zeros=False)
+        self._begin_decoding = nothing(shape, shape.decoder_layers, zeros=False)
+
+    def warm_up(self, streams: int, beam: int = 1) -> None:
+        """Nothing is loaded later: a step of any size runs at once."""
+
+    def choose(self, logits: Sequence[Floats], forbidden: Sequence[Flags], before: Sequence[float], count: int) -> Best:
+        """The best continuations of a beam, as `turia.engine.choosing.Choose` says."""
+        return Best(*self.kernels.choose(logits, forbidden, before, _CLOSING, count))
+
+    def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
+        """The state of each request with its new positions."""
+        parts, grown, lengths = [], [], []
+        for request in requests:
+            state, new = self._encoded(request.state), len(request.ids)
+            kept, memory = state.kept.claimed(state.length, new), state.memory.claimed(state.length, new)
+            end = state.length + new
+            grown.append((end, kept, memory))
+            lengths += [end] * new
+            parts.append(
+                self._part(new, state.length, kept.room, kept.address, state.length, memory.room, memory.address)
+            )
+        limits = np.concatenate([request.reach for request in requests])
+        _check(limits, lengths)
+        ids = np.concatenate([request.ids for request in requests])
+        states, _ = self.kernels.run(self._encoder, parts, ids, _positions(parts), limits)
+        results, row = [], 0
+        for part, (end, kept, memory) in zip(parts, grown, strict=True):
+            results.append(SourceState(end, kept, memory, states[row : row + part.rows]))
+            row += part.rows
+        return results
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
+        """The state of each request with its new rows, and the logits [V] of the last row."""
+        step = _Step()
+        for together in beams(requests):
+            if len(together) > 1 or is_hypothesis(together[0]):
+                self._add_beam(step, together)
+            else:
+                self._add_rows(step, together[0])
+        states, logits = self._run(step)
+        results, row = [], 0
+        for begin, kept, seen, together in step.grown:
+            if seen is None:
+                length = begin + len(together[0].ids)
+                results.append((TargetState(length, kept, states[row : row + 1]), logits[row]))
+                row += 1
+                continue
+            for own in seen:
+                state = TargetState(len(own), kept, states[row : row + 1], own, begin + len(seen))
+                results.append((state, logits[row]))
+                row += 1
+        return results
+
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        """The same with logits and cross-attention of all new rows."""
+        step, attentions = _Step(), []
+        for request in requests:
+            sizes = (self._layers, self._heads, len(request.ids), request.memory.length)
+            attentions.append(np.zeros(sizes, dtype=np.float32))
+            self._add_rows(step, request, attentions[-1])
+        states, logits = self._run(step)
+        results, row = [], 0
+        for (begin, kept, _, (asked,)), attention in zip(step.grown, attentions, strict=True):
+            place = slice(row, row + len(asked.ids))
+            state = TargetState(begin + len(asked.ids), kept, states[place])
+            results.append(Looks(state, logits[place], attention))
+            row = place.stop
+        return results
+
+    def _add_rows(self, step: _Step, request: DecodeRequest, attention: Floats | None = None) -> None:
+        """Rows one after the other."""
+        state, memory = self._in_order(request.state), self._encoded(request.memory)
+        begin, new = state.length, len(request.ids)
+        kept = state.kept.claimed(begin, new)
+        part = self._part(new, begin, kept.room, kept.address, 0, memory.memory.room, memory.memory.address)
+        if attention is not None:
+            part = part._replace(gives_all=1, attention=self._address(attention), attention_room=attention.shape[3])
+        positions = range(begin, begin + new)
+        step.positions += positions
+        step.limits += [position + 1 for position in positions]
+        step.add(part, (begin, kept, None, [request]), [request], memory.length)
+
+    def _add_beam(self, step: _Step, together: Sequence[DecodeRequest]) -> None:
+        """A row for each hypothesis: it sees its own columns, and itself. Their columns lie side by side."""
+        states = [self._decoded(request.state) for request in together]
+        memory = self._encoded(together[0].memory)
+        begin, new = states[0].end, len(states)
+        kept = states[0].kept.claimed(begin, new)
+        lengths = [state.length for state in states]
+        seen: Sequence[Ints]
+        if min(lengths) == max(lengths):
+            table = np.empty((new, lengths[0] + 1), dtype=np.int64)
+            for row, state in enumerate(states):
+                table[row, :-1] = state.columns()
+            table[:, -1] = range(begin, begin + new)
+            flat, seen = table, list(table)
+        else:
+            seen = [np.append(state.columns(), begin + row) for row, state in enumerate(states)]
+            flat = np.concatenate(seen)
+        step.alive.append(flat)
+        part = self._part(
+            *(new, begin, kept.room, kept.address, 0, memory.memory.room, memory.memory.address),
+            seen=self._address(flat),
+            gives_all=1,
+        )
+        step.positions += lengths
+        step.limits += [length + 1 for length in lengths]
+        step.add(part, (begin, kept, seen, together), together, memory.length)
+
+    def _run(self, step: _Step) -> tuple[Floats, Floats]:
+        limits = np.concatenate([request.limit for request in step.requests])
+        _check(limits, step.memory_lengths)
+        states, logits = self.kernels.run(
+            self._decoder,
+            step.parts,
+            np.concatenate([request.ids for request in step.requests]),
+            np.array(step.positions, dtype=np.int64),
+            np.array(step.limits, dtype=np.int64),
+            limits,
+        )
+        assert logits is not None
+        return states, logits
+
+    def _in_order(self, state: DecoderState | None) -> TargetState:
+        """The state with its columns one after the other: of a hypothesis, a copy."""
+        found = self._decoded(state)
+        return found if found.own is None else TargetState(found.length, found.kept.gathered(found.own), found.states)
+
+    def _encoded(self, state: EncoderState | None) -> SourceState:
+        if state is None:
+            return SourceState(0, self._begin_encoding, self._begin_decoding)
+        assert isinstance(state, SourceState), "a state of another backend"
+        return state
+
+    def _decoded(self, state: DecoderState | None) -> TargetState:
+        if state is None:
+            return TargetState(0, self._begin_decoding)
+        assert isinstance(state, TargetState), "a state of another backend"
+        return state
+
+
+Grown = tuple[int, Columns, Sequence[Ints] | None, Sequence[DecodeRequest]]
+"""Where new columns begin, the buffer, the columns of each hypothesis of a beam, and the requests."""
+
+
+class _Step:
+    """A step of the decoder in the making."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.grown: list[Grown] = []
+        self.requests: list[DecodeRequest] = []
+        self.positions: list[int] = []
+        self.limits: list[int] = []
+        self.memory_lengths: list[int] = []
+        self.alive: list[Ints] = []
+        """What the parts point to."""
+
+    def add(self, part: Part, grown: Grown, requests: Sequence[DecodeRequest], memory_length: int) -> None:
+        self.parts.append(part)
+        self.grown.append(grown)
+        self.requests += requests
+        self.memory_lengths += [memory_length] * part.rows
+
+
+def _positions(parts: Sequence[Part]) -> Ints:
+    return np.array([place for part in parts for place in range(part.begin, part.begin + part.rows)], dtype=np.int64)
+
+
+def _check(limits: Ints, lengths: Sequence[int]) -> None:
+    """Native code reads whatever it is told to."""
+    assert limits.min() >= 1, "a row that sees nothing"
+    assert (limits <= lengths).all(), "a row that sees what is not there"
+
+
+# --- from the folder's tensors ----------------------------------------------------------------------------------------
+
+
+class _Packer:
+    """Packs the matrices of a folder."""
+
+    def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
+        self.folder, self.shape, self.kernels = folder, folder.config.shape, kernels
+        self.tensors: Tensors = read_stored(folder.path)
+
+    def sides(self) -> tuple[PackedSide, PackedSide]:
+        """The encoder and the decoder."""
+        shape = self.shape
+        source = "target_embedding" if shape.joint else "source_embedding"
+        logits = self.kernels.pack(
+            self.tensor("target_embedding.weight", shape.target_vocabulary, shape.width).T,
+            self.tensor("target_embedding.scale", shape.target_vocabulary),
+            self.tensor("logits_bias", shape.target_vocabulary) if shape.logits_bias else None,
+        )
+        memory = self.matrix("memory", shape.width, 2 * shape.decoder_layers * shape.width)
+        rows = {"source": shape.source_vocabulary, "target": shape.target_vocabulary}
+        encoder = self.side(source, rows["target" if shape.joint else "source"], encoder_layers(shape), memory, False)
+        return encoder, self.side("target_embedding", rows["target"], decoder_layers(shape), logits, True)
+
+    def side(
+        self, embedding: str, pieces: int, layers: list[str], output: PackedMatrix, is_decoder: bool
+    ) -> PackedSide:
+        from turia_kernels import PackedSide
+
+        shape = self.shape
+        places: dict[str, Any]
+        if shape.positions == "rotary":
+            sizes = (shape.max_positions, shape.head_size // 2)
+            places = {"rotations": (self.copy("rotary.cosines", *sizes), self.copy("rotary.sines", *sizes))}
+        else:
+            places = {"sinusoids": self.copy("sinusoids", shape.max_positions, shape.width)}
+        last = "decoder_norm" if is_decoder else "encoder_norm"
+        return PackedSide(
+            heads=shape.heads,
+            layers=[self.layer(layer, is_decoder) for layer in layers],
+            decoder_layers=shape.decoder_layers,
+            is_decoder=is_decoder,
+            activation=shape.activation,
+            embedding=self.copy(f"{embedding}.weight", pieces, shape.width),
+            embedding_scale=self.copy(f"{embedding}.scale", pieces),
+            embedding_factor=float(np.float32(shape.width**0.5)) if shape.scaled_embedding else 1.0,
+            output=output,
+            last=self.norm(last) if shape.pre_norm else None,
+            **places,
+        )
+
+    def layer(self, name: str, is_decoder: bool) -> PackedLayer:
+        from turia_kernels import PackedLayer
+
+        width, inner = self.shape.width, self.shape.feed_forward
+        cross: dict[str, Any] = {}
+        if is_decoder:
+            cross["around_cross"] = self.norm(f"{name}.around_cross_attention.norm")
+            cross["cross"] = self.matrix(f"{name}.cross_attention", width, width)
+            cross["cross_output"] = self.matrix(f"{name}.cross_attention.output", width, width)
+        return PackedLayer(
+            around_attention=self.norm(f"{name}.around_attention.norm"),
+            around_feed_forward=self.norm(f"{name}.around_feed_forward.norm"),
+            attention=self.matrix(f"{name}.attention", width, 3 * width),
+            attention_output=self.matrix(f"{name}.attention.output", width, width),
+            expand=self.matrix(f"{name}.feed_forward.expand", width, inner),
+            contract=self.matrix(f"{name}.feed_forward.contract", inner, width, self.shape.activation == "relu"),
+            **cross,
+        )
+
+    def matrix(self, name: str, inputs: int, outputs: int, positive: bool = False) -> PackedMatrix:
+        weight, scale = self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.scale", outputs)
+        return self.kernels.pack(weight, scale, self.tensor(f"{name}.bias", outputs), positive)
+
+    def norm(self, name: str) -> Norm:
+        from turia_kernels import Norm
+
+        return Norm(self.copy(f"{name}.weight", self.shape.width), self.copy(f"{name}.bias", self.shape.width))
+
+    def copy(self, name: str, *sizes: int) -> npt.NDArray[Any]:
+        return np.array(self.tensor(name, *sizes))
+
+    def tensor(self, name: str, *sizes: int) -> npt.NDArray[Any]:
+        """A tensor that must be there and have these sizes."""
+        tensor = self.tensors.get(name)
+        if tensor is None or tensor.shape != sizes:
+            found = "is missing" if tensor is None else f"has the sizes {tensor.shape}"
+            raise ModelError(f"{self.folder.path}: the graphs do not fit config.json: {name} {found}, expected {sizes}")
+        return tensor

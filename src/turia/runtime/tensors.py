@@ -1,0 +1,114 @@
+"""The tensors of a model folder, read without the package onnx: where each lies in the file of weights, its graphs say.
+
+A graph is a message of protocol buffers (onnx.proto): a model has a graph (field 7), a graph has initialisers (5), and
+an initialiser has its sizes (1), type (2), name (8), and where its numbers are in another file (13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from turia.errors import ModelError
+from turia.runtime.folder import WEIGHTS_FILE, Side, graph_file
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+_TYPES: dict[int, npt.DTypeLike] = {1: np.float32, 3: np.int8}
+"""ONNX's numbers for float32 and int8."""
+_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+
+
+def read_stored(folder: Path) -> Tensors:
+    """The tensors of the encoder and the decoder that lie in the file of weights, which is mapped and not copied."""
+    weights = np.memmap(folder / WEIGHTS_FILE, dtype=np.uint8, mode="r")
+    tensors: Tensors = {}
+    sides: tuple[Side, Side] = ("encoder", "decoder")
+    for side in sides:
+        path = folder / graph_file(side, 1)
+        try:
+            for name, tensor in _stored_tensors(memoryview(path.read_bytes()), weights):
+                tensors[name] = tensor
+        except (IndexError, KeyError, ValueError) as error:
+            raise ModelError(f"{path}: its tensors cannot be read: {error!r}") from error
+    return tensors
+
+
+def _stored_tensors(model: memoryview, weights: npt.NDArray[np.uint8]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    for graph in _parts(model, 7):
+        for tensor in _parts(graph, 5):
+            fields = list(_fields(tensor))
+            place = dict(_entry(value) for field, value in fields if field == 13)
+            if not place:
+                continue  # it lies in the graph itself: a constant of its nodes
+            numbers = {field: value for field, value in fields if isinstance(value, int)}
+            name = next(bytes(value).decode() for field, value in fields if field == 8 and not isinstance(value, int))
+            begin, length = int(place["offset"]), int(place["length"])
+            kind = _TYPES[numbers[2]]
+            yield name, weights[begin : begin + length].view(kind).reshape(_sizes(fields))
+
+
+def _sizes(fields: list[tuple[int, int | memoryview]]) -> list[int]:
+    """One after the other, or packed into one field."""
+    sizes: list[int] = []
+    for field, value in fields:
+        if field == 1:
+            sizes += [value] if isinstance(value, int) else _varints(value)
+    return sizes
+
+
+def _entry(message: int | memoryview) -> tuple[str, str]:
+    """A key and its value."""
+    assert not isinstance(message, int)
+    texts = {field: bytes(value).decode() for field, value in _fields(message) if not isinstance(value, int)}
+    return texts[1], texts[2]
+
+
+def _parts(message: memoryview, wanted: int) -> Iterator[memoryview]:
+    for field, value in _fields(message):
+        if field == wanted and not isinstance(value, int):
+            yield value
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """The numbers of all fields, with whole numbers or bytes; other kinds are passed over."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        field, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            number, at = _varint(message, at)
+            yield field, number
+        elif kind == _BYTES:
+            length, at = _varint(message, at)
+            if at + length > len(message):
+                raise ValueError("a field ends behind its message")
+            yield field, message[at : at + length]
+            at += length
+        elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
+            at += 8 if kind == _EIGHT_BYTES else 4
+        else:
+            raise ValueError(f"a field of kind {kind}")
+
+
+def _varints(message: memoryview) -> list[int]:
+    found, at = [], 0
+    while at < len(message):
+        number, at = _varint(message, at)
+        found.append(number)
+    return found
+
+
+def _varint(message: memoryview, at: int) -> tuple[int, int]:
+    """A whole number, seven bits a byte, the lowest first; and the place after it."""
+    number, shift = 0, 0
+    while True:
+        byte = message[at]
+        number |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return number, at

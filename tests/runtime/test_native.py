@@ -1,0 +1,262 @@
+"""Native code gives what ONNX Runtime gives; and the same bits, however rows are batched, cut, or put into a beam.
+
+Skipped where the package turia-kernels is not installed (`pip install ./kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.models import Norm, config_of, random_transformer, save_subwords, tiny_shape, weights_of
+from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest
+from turia.engine.choosing import best_continuations
+from turia.errors import ModelError
+from turia.export.folder import write_folder
+from turia.export.tensors import LARGEST
+from turia.runtime.folder import ModelFolder, load_folder
+from turia.runtime.graphs import Runtime
+from turia.runtime.native import NativeRuntime
+from turia.runtime.rows import Floats
+from turia.runtime.shape import Shape
+from turia.runtime.states import SourceState, TargetState
+from turia.runtime.translator import Translator
+from turia.segmenter.online import GivenSegmenter
+from turia.stream.trace import Write
+from turia.text.layout import Ints
+from turia.text.symbols import CLOSING_IDS
+
+kernels = pytest.importorskip("turia_kernels", reason="the package turia-kernels is not installed")
+VARIANTS: list[str] = kernels.variants()
+AnyRuntime = Runtime | NativeRuntime
+VOCABULARY = 300
+WINDOW, ROWS = 23, 12
+
+
+def folder_of(path: Path, shape: Shape) -> ModelFolder:
+    save_subwords(shape, path / "subwords")
+    weights = weights_of(random_transformer(shape))
+    write_folder(path / "model", config_of(shape, "int8"), weights, "a card\n", path / "subwords")
+    return load_folder(path / "model")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
+    return folder_of(tmp_path_factory.mktemp("native"), tiny_shape("pre", True, "rotary"))
+
+
+@pytest.fixture(scope="module")
+def runtime(folder: ModelFolder) -> NativeRuntime:
+    return NativeRuntime(folder, kernels.Kernels())
+
+
+def ids(count: int, seed: int) -> Ints:
+    return np.random.default_rng(seed).integers(VOCABULARY, size=count)
+
+
+def encoded(runtime: AnyRuntime, stops: Sequence[int], seed: int = 1) -> SourceState:
+    """A source of which each position sees those before it, encoded up to each stop."""
+    memory, source, begin = None, ids(stops[-1], seed), 0
+    for stop in stops:
+        [memory] = runtime.encode([EncodeRequest(memory, source[begin:stop], np.arange(begin + 1, stop + 1))])
+        begin = stop
+    assert memory is not None
+    return memory
+
+
+def decoded(
+    runtime: AnyRuntime, memory: SourceState, stops: Sequence[int], seed: int = 2
+) -> tuple[TargetState, Floats]:
+    """A target, decoded up to each stop; rows see ever more of the source."""
+    state, logits, target, begin = None, np.zeros(0, np.float32), ids(stops[-1], seed), 0
+    for stop in stops:
+        limit = np.minimum(np.arange(begin, stop) + 4, memory.length)
+        [(state, logits)] = runtime.decode([DecodeRequest(state, memory, target[begin:stop], limit)])
+        begin = stop
+    assert state is not None
+    return state, logits
+
+
+def everything(runtime: AnyRuntime) -> list[Floats]:
+    """What a window, rows, a beam and a look give."""
+    memory = encoded(runtime, [WINDOW])
+    state, logits = decoded(runtime, memory, [ROWS])
+    limit = np.array([memory.length])
+    step = [DecodeRequest(state, memory, np.array([piece]), limit) for piece in (40, 41, 42)]
+    first = runtime.decode(step)
+    # The second and the third hypothesis continue one and the same.
+    grown = [DecodeRequest(first[parent][0], memory, np.array([50 + parent]), limit) for parent in (0, 2, 2)]
+    second = runtime.decode(grown)
+    [looks] = runtime.look([LookRequest(state, memory, ids(3, 9), np.full(3, memory.length))])
+    assert memory.states is not None
+    assert looks.state.states is not None
+    beam = [row for _, row in (*first, *second)]
+    return [memory.states, logits, *beam, looks.logits, looks.attention, looks.state.states]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("positions", ["sinusoidal", "marian", "rotary"])
+def test_native_code_gives_what_onnx_runtime_gives(tmp_path: Path, norm: Norm, joint: bool, positions: str) -> None:
+    # With each kind of positions another activation, and Marian's bias on logits.
+    activation = {"sinusoidal": "gelu", "marian": "swish", "rotary": "relu"}[positions]
+    kind: dict[str, Any] = {"positions": positions, "activation": activation}
+    shape = replace(tiny_shape(norm, joint), **kind)
+    folder = folder_of(tmp_path, replace(shape, logits_bias=positions == "marian", scaled_embedding=joint))
+    for one, other in zip(
+        everything(NativeRuntime(folder, kernels.Kernels())), everything(Runtime(folder)), strict=True
+    ):
+        assert one.shape == other.shape
+        # Now and then a number falls on the next of its 255 steps (docs/decisions/015).
+        assert np.abs(one - other).max() < 0.02 * np.ptp(other)
+        assert np.abs(one - other).mean() < 0.003 * np.ptp(other)
+
+
+def test_every_processor_gives_the_same_bits(folder: ModelFolder) -> None:
+    assert VARIANTS[-1] == "portable"
+    expected = everything(NativeRuntime(folder, kernels.Kernels("portable")))
+    for variant in VARIANTS[:-1]:
+        for one, other in zip(everything(NativeRuntime(folder, kernels.Kernels(variant))), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    source=st.sets(st.integers(1, WINDOW - 1)),
+    target=st.sets(st.integers(1, ROWS - 1)),
+    neighbours=st.lists(st.tuples(st.integers(1, 70), st.integers(1, 6)), max_size=5),
+)
+def test_the_same_bits_however_cut_and_whoever_runs_beside(
+    runtime: NativeRuntime, source: set[int], target: set[int], neighbours: list[tuple[int, int]]
+) -> None:
+    whole = encoded(runtime, [WINDOW])
+    cut = encoded(runtime, [*sorted(source), WINDOW])
+    state, expected = decoded(runtime, whole, [ROWS])
+    same, found = decoded(runtime, cut, [*sorted(target), ROWS])
+    np.testing.assert_array_equal(found, expected)
+    requests = [DecodeRequest(same, cut, ids(2, 5), np.full(2, WINDOW))]
+    for seed, (length, rows) in enumerate(neighbours):
+        memory = encoded(runtime, [length], seed)
+        requests.append(DecodeRequest(None, memory, ids(rows, seed), np.full(rows, length)))
+    [(_, alone)] = runtime.decode([DecodeRequest(state, whole, ids(2, 5), np.full(2, WINDOW))])
+    np.testing.assert_array_equal(runtime.decode(requests)[0][1], alone)
+
+
+def test_a_hypothesis_has_the_bits_of_a_stream_of_its_own(runtime: NativeRuntime) -> None:
+    memory = encoded(runtime, [WINDOW])
+    start, _ = decoded(runtime, memory, [60])
+    limit = np.array([WINDOW])
+    paths = [[40, 50, 60], [41, 52, 62], [41, 52, 63], [41, 51, 61]]
+    alive: list[tuple[TargetState, Floats]] = [(start, np.zeros(0, np.float32))] * len(paths)
+    for step in range(3):
+        alive = runtime.decode(
+            [
+                DecodeRequest(state, memory, np.array([path[step]]), limit)
+                for path, (state, _) in zip(paths, alive, strict=True)
+            ]
+        )
+    for path, (state, logits) in zip(paths, alive, strict=True):
+        [(own, expected)] = runtime.decode([DecodeRequest(start, memory, np.array(path), np.full(3, WINDOW))])
+        np.testing.assert_array_equal(logits, expected)
+        # It goes on like any other state, and can be cut.
+        for one, other in ((state, own), (state.truncated(61), own.truncated(61))):
+            [(_, after)] = runtime.decode([DecodeRequest(one, memory, ids(2, 3), np.full(2, WINDOW))])
+            [(_, after_own)] = runtime.decode([DecodeRequest(other, memory, ids(2, 3), np.full(2, WINDOW))])
+            np.testing.assert_array_equal(after, after_own)
+
+
+def test_a_state_is_a_value(runtime: NativeRuntime) -> None:
+    memory = encoded(runtime, [6])
+    state, _ = decoded(runtime, memory, [4])
+
+    def go_on(seed: int) -> Floats:
+        [more] = runtime.encode([EncodeRequest(memory, ids(2, seed), np.array([8, 8]))])
+        return runtime.decode([DecodeRequest(state, more, ids(2, seed), np.array([8, 8]))])[0][1]
+
+    first, second = go_on(3), go_on(4)
+    assert np.abs(first - second).max() > 0.1
+    np.testing.assert_array_equal(go_on(3), first)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("outputs", [16, 50, 64, 130])
+@pytest.mark.parametrize("positive", [False, True])
+def test_a_product_is_exact_and_does_not_saturate(variant: str, outputs: int, positive: bool) -> None:
+    random = np.random.default_rng(outputs)
+    matrix = random.integers(-LARGEST, LARGEST + 1, size=(64, outputs)).astype(np.int8)
+    matrix[:, :3] = LARGEST  # with rows of the largest bytes: the largest sums
+    steps = 255 if positive else 127
+    rows = random.integers(0 if positive else -steps, steps + 1, size=(7, 64))
+    rows[:, 0], rows[1] = steps, steps  # peaks, so that a row is rounded to itself
+    scale, bias = random.random(outputs, dtype=np.float32), random.random(outputs, dtype=np.float32)
+    library = kernels.Kernels(variant)
+    found = library.multiply(library.pack(matrix, scale, bias, positive), rows.astype(np.float32))
+    expected = rows @ matrix.astype(np.int64) * scale.astype(np.float64) + bias
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(1, 8),
+    count=st.integers(1, 16),
+    vocabulary=st.sampled_from([8, 16, 77, 1000]),
+    allowed=st.floats(0, 1),
+)
+def test_the_best_continuations_are_those_of_numpy(
+    variant: str, seed: int, rows: int, count: int, vocabulary: int, allowed: float
+) -> None:
+    random = np.random.default_rng(seed)
+    logits = list(3 * random.standard_normal((rows, vocabulary), dtype=np.float32))
+    forbidden = list(random.random((rows, vocabulary)) > allowed)
+    for flags in forbidden:
+        flags[-1] = False  # something is always allowed
+    before = (-random.random(rows)).tolist()
+    found = kernels.Kernels(variant).choose(logits, forbidden, before, np.array(CLOSING_IDS), count)
+    expected = best_continuations(logits, forbidden, before, count)
+    np.testing.assert_allclose(found[1], expected.scores, atol=2e-5)
+    np.testing.assert_allclose(found[2], expected.tops, atol=2e-5)
+    assert found[0].tolist() == expected.places.tolist()
+
+
+@pytest.mark.parametrize(("piece", "length"), [(10_000, 1), (-1, 1), (5, 200)])
+def test_pieces_and_positions_that_are_not_there_are_refused(runtime: NativeRuntime, piece: int, length: int) -> None:
+    with pytest.raises(IndexError, match="but there are"):
+        runtime.encode([EncodeRequest(None, np.full(length, piece), np.arange(1, length + 1))])
+
+
+def test_rows_that_see_what_is_not_there_are_refused(runtime: NativeRuntime) -> None:
+    memory = encoded(runtime, [3])
+    with pytest.raises(AssertionError, match="not there"):
+        runtime.decode([DecodeRequest(None, memory, ids(2, 1), np.array([3, 4]))])
+    with pytest.raises(AssertionError, match="sees nothing"):
+        runtime.encode([EncodeRequest(None, ids(2, 1), np.array([0, 2]))])
+
+
+def test_weights_of_another_shape_are_refused(folder: ModelFolder) -> None:
+    other = replace(folder, config=replace(folder.config, shape=replace(folder.config.shape, feed_forward=256)))
+    with pytest.raises(ModelError, match=r"expand.weight has the sizes \(64, 128\), expected \(64, 256\)"):
+        NativeRuntime(other, kernels.Kernels())
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_shipped_model_writes_the_same_words(beam: int) -> None:
+    text = "wir müssen heute gemeinsam über die zukunft der europäischen union sprechen meine damen und herren"
+    speech = text.split()
+    written = []
+    for chosen in ("native", "onnx"):
+        translator = Translator.load("de-en", kernels=chosen)
+        assert isinstance(translator.model.backend, NativeRuntime) == (chosen == "native")
+        stream = translator.stream(k=4, beam=beam, segmenter=GivenSegmenter([len(speech)]))
+        records = [record for word in speech for record in stream.push(word)] + stream.flush()
+        written.append([record.word for record in records if isinstance(record, Write)])
+    assert written[0] == written[1]
+    assert "european" in [word.lower() for word in written[0]]

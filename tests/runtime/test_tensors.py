@@ -1,0 +1,34 @@
+"""Weights are found without the package onnx, as that package finds them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turia.errors import ModelError
+from turia.export.stored import read_tensors
+from turia.runtime.folder import graph_file
+from turia.runtime.tensors import read_stored
+from turia.runtime.translator import find_model
+
+
+def test_the_tensors_are_those_that_onnx_reads() -> None:
+    folder = find_model("de-en")
+    expected, found = read_tensors(folder), read_stored(folder)
+    assert found.keys() == expected.keys()
+    assert found["memory.weight"].dtype == np.int8
+    for name, tensor in expected.items():
+        assert found[name].dtype == tensor.dtype
+        np.testing.assert_array_equal(found[name], tensor)
+
+
+@pytest.mark.parametrize("size", [1, 700, 4000])
+def test_a_graph_that_is_cut_off_is_refused(size: int, tmp_path: Path) -> None:
+    shutil.copytree(find_model("de-en"), tmp_path / "model")
+    graph = tmp_path / "model" / graph_file("decoder", 1)
+    graph.write_bytes(graph.read_bytes()[:size])
+    with pytest.raises(ModelError, match=r"decoder.onnx: its tensors cannot be read"):
+        read_stored(tmp_path / "model")
