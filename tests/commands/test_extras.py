@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+import sysconfig
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
@@ -147,7 +148,7 @@ def test_a_python_of_the_system_that_refuses_packages_is_told_to_take_them(
     in_environment: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "EXTERNALLY-MANAGED").touch()
-    monkeypatch.setattr(extras.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(extras, "find_spec", lambda package: package)
     monkeypatch.setattr(sys, "prefix", "/opt/turia" if in_environment else sys.base_prefix)
     assert ("--break-system-packages" in install_command("redis")) == (not in_environment)
