@@ -141,12 +141,12 @@ class Service:
     """What systemd does with the unit: it sets up folders and environment, starts, and stops."""
 
     def __init__(self, turia: Path, folder: Path) -> None:
-        self.port, self.data, self.keys = free_port(), folder / "state", folder / "credentials" / "keys"
+        self.port, self.data, self.keys = free_port(), folder / "lib" / "turia", folder / "credentials" / "keys"
         self.log = folder / "journal"
         for made in (self.data, self.keys.parent):
-            made.mkdir(mode=0o700)
+            made.mkdir(mode=0o700, parents=True)
         [line] = re.findall(r"^ExecStart=(.*)$", UNIT, re.MULTILINE)
-        environment = {"STATE_DIRECTORY": str(self.data), "CREDENTIALS_DIRECTORY": str(self.keys.parent)}
+        environment = {"XDG_STATE_HOME": str(self.data.parent), "CREDENTIALS_DIRECTORY": str(self.keys.parent)}
         for name, value in environment.items():
             line = line.replace(f"${{{name}}}", value)
         options = f"--port {self.port} --model de-en --streams 3 --beam 1"

@@ -122,6 +122,7 @@ def test_the_unit_passes_systemds_check_and_is_shut_in(tmp_path: Path) -> None:
     judged = subprocess.run(judge, capture_output=True, text=True, check=False)
     [exposure] = re.findall(r"exposure level for turia\.service: ([\d.]+)", judged.stdout)
     assert float(exposure) < 2.5
+    assert "ProcSubset=pid\n" not in UNIT, "ONNX Runtime chooses its kernels by /proc/cpuinfo"
 
 
 def test_the_unit_starts_what_turia_takes() -> None:
@@ -129,6 +130,9 @@ def test_the_unit_starts_what_turia_takes() -> None:
     program, *arguments = shlex.split(line)
     assert program == "/opt/turia/bin/turia"
     takes([argument for argument in arguments if argument != "$TURIA_OPTIONS"])
+    assert "--data" not in arguments, "turia.env may have TURIA_STORE, and the two are refused together"
+    assert "StateDirectory=turia\n" in UNIT
+    assert "Environment=XDG_STATE_HOME=/var/lib\n" in UNIT
     stops = int(re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)[0])
     assert stops > 2 * 10, "a drain takes ten seconds, and a worker may be in a round"
 
