@@ -71,7 +71,7 @@ def nginx(folder: Path, upstream: int, leave_out: str = "") -> Iterator[Proxy]:
     lines = [line for line in site.splitlines() if not leave_out or leave_out not in line]
     (folder / "turia.conf").write_text("\n".join(lines))
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, user="user root;" if os.getuid() == 0 else ""))
-    with _running([program, "-p", str(folder), "-c", str(folder / "nginx.conf")], port, folder):
+    with running([program, "-p", str(folder), "-c", str(folder / "nginx.conf")], port, folder):
         yield Proxy(f"https://localhost:{port}", folder / "tls" / "ca.pem")
 
 
@@ -83,14 +83,15 @@ def caddy(folder: Path, upstream: int) -> Iterator[Proxy]:
     environment = {"TURIA_HOST": f"https://localhost:{port}", "TURIA_UPSTREAM": f"127.0.0.1:{upstream}"}
     homes = {name: str(folder) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
     command = [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
-    with _running(command, port, folder, environment | homes):
+    with running(command, port, folder, environment | homes):
         ca = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
         yield Proxy(f"https://localhost:{port}", ca)
 
 
 @contextmanager
-def _running(command: list[str], port: int, folder: Path, environment: dict[str, str] | None = None) -> Iterator[None]:
-    log = folder / "proxy.log"
+def running(command: list[str], port: int, folder: Path, environment: dict[str, str] | None = None) -> Iterator[None]:
+    """A program that takes connections on a port; it is ended with the block."""
+    log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | (environment or {}))
     try:

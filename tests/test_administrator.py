@@ -1,7 +1,8 @@
 """What an administrator does in some years, in a minute: build, install, serve, rotate a key, fill the disk, restore.
 
 The wheel is built and installed by the steps of deploy/Dockerfile, except that packages which are here already are not
-fetched again. The service is started as deploy/turia.service says, behind nginx where that is installed.
+fetched again. The service is started as deploy/turia.service says, behind nginx and then behind Caddy, and Prometheus
+reads it; each of the three is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.proxies import nginx
+from tests.proxies import Proxy, caddy, nginx
 from tests.server.servers import ROOT, answer_to, free_port
-from tests.test_deploy import UNIT, of, queries
+from tests.test_deploy import ALERTS, DASHBOARD, SPEECH_PANELS, UNIT, of, queries
 from tests.test_readme import lines, marked_block, steps
+from tests.watching import Prometheus, prometheus
 from turia import __version__
 from turia.protocol.client import Speaker
 
@@ -139,12 +141,12 @@ class Service:
     """What systemd does with the unit: it sets up folders and environment, starts, and stops."""
 
     def __init__(self, turia: Path, folder: Path) -> None:
-        self.port, self.data, self.keys = free_port(), folder / "state", folder / "credentials" / "keys"
+        self.port, self.data, self.keys = free_port(), folder / "lib" / "turia", folder / "credentials" / "keys"
         self.log = folder / "journal"
         for made in (self.data, self.keys.parent):
-            made.mkdir(mode=0o700)
+            made.mkdir(mode=0o700, parents=True)
         [line] = re.findall(r"^ExecStart=(.*)$", UNIT, re.MULTILINE)
-        environment = {"STATE_DIRECTORY": str(self.data), "CREDENTIALS_DIRECTORY": str(self.keys.parent)}
+        environment = {"XDG_STATE_HOME": str(self.data.parent), "CREDENTIALS_DIRECTORY": str(self.keys.parent)}
         for name, value in environment.items():
             line = line.replace(f"${{{name}}}", value)
         options = f"--port {self.port} --model de-en --streams 3 --beam 1"
@@ -180,14 +182,53 @@ class Service:
         return answer_to(asked)
 
 
+def is_installed(program: str) -> bool:
+    return any(shutil.which(program, path=path) for path in (None, "/usr/sbin"))
+
+
 @contextmanager
-def in_front_of(service: Service, folder: Path) -> Iterator[tuple[str, Path | None]]:
-    """nginx where it is installed; else the service itself."""
-    if shutil.which("nginx") is None and shutil.which("nginx", path="/usr/sbin") is None:
-        yield f"http://127.0.0.1:{service.port}", None
+def in_front_of(
+    service: Service, proxy: Callable[[Path, int], AbstractContextManager[Proxy]], folder: Path
+) -> Iterator[str]:
+    """The address of a proxy before the service, which clients trust; of the service itself without the proxy."""
+    if not is_installed(proxy.__name__):
+        yield f"http://127.0.0.1:{service.port}"
         return
-    with nginx(folder, service.port) as front:
-        yield front.url, front.ca
+    folder.mkdir()
+    with proxy(folder, service.port) as front, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(front.ca))
+        yield front.url
+
+
+@contextmanager
+def watched(service: Service, folder: Path) -> Iterator[Prometheus | None]:
+    """Prometheus, if it is installed. It has the key of last year, which is good until the end of its session."""
+    if not is_installed("prometheus"):
+        yield None
+        return
+    (folder / "turia-key").write_text(OLD)
+    with prometheus(folder, service.port, folder / "turia-key") as found:
+        yield found
+
+
+def check_figures(watch: Prometheus) -> None:
+    """That every panel of the dashboard has something to show, and every alert can be judged."""
+    panels = [panel for panel in DASHBOARD["panels"] if panel["title"] not in SPEECH_PANELS]
+    for panel in panels:
+        for target in panel["targets"]:
+            assert watch.wait_for(target["expr"]), (panel["title"], target["expr"])
+    assert watch.ask("label/instance/values", **{"match[]": "turia_streams"}) != []
+    names = [rule["alert"] for group in ALERTS["groups"] for rule in group["rules"]]
+    assert watch.rules() == dict.fromkeys(names, "ok")
+
+
+async def speak_again(service: Service, url: str) -> None:
+    async with Speaker(url, key=NEW, k=2) as speaker:
+        await speaker.say(*WORDS[:5])
+        await stored(service, speaker.session, 5)
+        await speaker.end()
+        async for _ in speaker.events():
+            pass
 
 
 def source_words(service: Service, session: str) -> list[str]:
@@ -237,18 +278,18 @@ async def speak_for_years(service: Service, url: str, backup: Path) -> tuple[str
         return speaker.session, speaker._secret
 
 
-def test_years_with_one_session(turia: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_years_with_one_session(turia: Path, tmp_path: Path) -> None:
     service, backup = Service(turia, tmp_path), tmp_path / "backup.sqlite"
     service.keys.write_text(f"{OLD}\n")
     service.start()
     try:
-        with in_front_of(service, tmp_path) as (url, ca):
-            if ca is not None:
-                monkeypatch.setenv("SSL_CERT_FILE", str(ca))
+        with watched(service, tmp_path) as watch, in_front_of(service, nginx, tmp_path / "nginx") as url:
             session, secret = asyncio.run(speak_for_years(service, url, backup))
+            if watch is not None:
+                check_figures(watch)
         assert source_words(service, session) == WORDS[:30]
         page = service.ask("/metrics")[1]
-        for query in queries():
+        for query in queries(speech=False):
             for name in re.findall(r"\bturia_\w+", query):
                 assert re.search(rf"^{name}\b", page, re.MULTILINE), name
 
@@ -274,6 +315,8 @@ def test_years_with_one_session(turia: Path, tmp_path: Path, monkeypatch: pytest
         assert service.ask("/api/sessions", OLD, {})[0] == 401
         assert service.ask("/api/sessions", NEW, {})[0] == 201
         assert service.ask(f"/api/sessions/{session}/tickets", secret, {})[0] == 403
+        with in_front_of(service, caddy, tmp_path / "caddy-before") as url:
+            asyncio.run(speak_again(service, url))
     finally:
         service.process.kill()
         service.process.wait()

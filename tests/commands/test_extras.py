@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+import sysconfig
 import tomllib
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
@@ -126,6 +127,15 @@ def test_the_command_is_for_how_turia_was_installed(
     assert install_command("train") == f"{begin} {shlex.quote(f'{ROOT}[train]')}"
 
 
+def test_in_an_environment_of_pipx_it_is_pipx_that_adds_packages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "pipx_metadata.json").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(extras, "distribution", lambda _: Installed(tmp_path.as_uri()))
+    assert install_command("train") == "pipx inject turia 'matplotlib>=3.9' 'torch>=2.5'"
+
+
 def test_an_environment_that_is_not_ones_own_needs_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/turia/bin/python")
     monkeypatch.setattr(extras, "find_spec", lambda package: package)
@@ -138,7 +148,7 @@ def test_a_python_of_the_system_that_refuses_packages_is_told_to_take_them(
     in_environment: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "EXTERNALLY-MANAGED").touch()
-    monkeypatch.setattr(extras.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(extras, "find_spec", lambda package: package)
     monkeypatch.setattr(sys, "prefix", "/opt/turia" if in_environment else sys.base_prefix)
     assert ("--break-system-packages" in install_command("redis")) == (not in_environment)

@@ -70,6 +70,9 @@ def install_command(extra: str) -> str:
     except PackageNotFoundError:
         # It runs from a checkout that was never installed (PYTHONPATH=src).
         return f"{_installer()} {_quoted(Path(__file__).parents[3], extra)}"
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
+        # It may have neither pip nor a uv that a shell finds; and what pipx knows of stays when it upgrades.
+        return f"pipx inject turia {_named(found, extra)}"
     source = _source(found)
     if source is None:
         return f"{_installer()} 'turia[{extra}]'"
@@ -77,7 +80,7 @@ def install_command(extra: str) -> str:
     if path is not None and path.exists():
         return f"{_installer()} {'-e ' if editable else ''}{_quoted(path, extra)}"
     # What it was installed from is gone, and another package index may have another Turia, or none.
-    return f"{_installer()} {' '.join(map(shlex.quote, _requirements(found, extra)))}"
+    return f"{_installer()} {_named(found, extra)}"
 
 
 def _source(found: Distribution) -> tuple[Path | None, bool] | None:
@@ -89,6 +92,11 @@ def _source(found: Distribution) -> tuple[Path | None, bool] | None:
     parts = urlsplit(str(direct.get("url", "")))
     path = Path(unquote(parts.path)) if parts.scheme == "file" else None
     return path, bool(direct.get("dir_info", {}).get("editable"))
+
+
+def _named(found: Distribution, extra: str) -> str:
+    """The packages of an extra, for a command line."""
+    return " ".join(map(shlex.quote, _requirements(found, extra)))
 
 
 def _requirements(found: Distribution, extra: str) -> list[str]:
