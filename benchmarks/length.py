@@ -33,7 +33,7 @@ TOGETHER = 8
 
 
 def penalised(hypothesis: Hypothesis, penalty: float) -> float:
-    return hypothesis.score / max(1, len(hypothesis.pieces)) ** penalty
+    return float(hypothesis.score / max(1, len(hypothesis.pieces)) ** penalty)
 
 
 @dataclass
@@ -127,8 +127,8 @@ def main() -> None:
     pairs = list(islice(every, arguments.sentences))
     penalties = sorted({1.0, *arguments.penalty})
     experiment = Experiment(penalties)
-    # The name of the method that is measured stays private: nobody else needs to replace it.
-    BeamSearch._best = lambda search, start: experiment.best(search, start)  # type: ignore[method-assign]
+    # The method that is measured stays private: nobody else needs to replace it.
+    setattr(BeamSearch, "_best", lambda search, start: experiment.best(search, start))  # noqa: B010
     jobs = [
         experiment.job(translator, number, source.split(), arguments.k, arguments.beam)
         for number, (source, _) in enumerate(pairs)

@@ -350,7 +350,8 @@ STOPPING = [AlignAtt(1), AlignAtt(3), EDAtt(0.5, 1), EDAtt(0.2, 2), Adaptive(1, 
 def going_on(policy: LookingPolicy) -> LookingPolicy:
     """The same policy, which does not say that it stops."""
     kind = type(policy)
-    return type(f"{kind.__name__}GoingOn", (kind,), {"stops": False})(**policy.parameters())
+    found: LookingPolicy = type(f"{kind.__name__}GoingOn", (kind,), {"stops": False})(**policy.parameters())
+    return found
 
 
 @settings(max_examples=40)
