@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import date
+
+from turia.experiments.bench import processor
+
+
+def stamp() -> dict[str, str]:
+    """What figures that are kept begin with."""
+    return {"machine": processor(), "date": str(date.today()), "commit": commit()}
 
 
 def commit() -> str:

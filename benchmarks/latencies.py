@@ -16,18 +16,16 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest, Result
 
-from benchmarks.commit import commit
+from benchmarks.commit import stamp
 from benchmarks.int8 import TOGETHER, dev_documents
 from turia.engine.batcher import run_together
 from turia.engine.stream import Stream
-from turia.experiments.bench import processor
 from turia.experiments.cost import sample
 from turia.experiments.jobs import Job, translate_all
 from turia.runtime.states import SourceState
@@ -50,7 +48,7 @@ def main() -> None:
     parser.add_argument("--dev", type=Path, help="document, source and target parted by tabs; .xz too")
     parser.add_argument("--sentences", type=int, default=400, help="of the dev set; 0 takes all")
     given = parser.parse_args()
-    found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
+    found: dict[str, Any] = dict(stamp())
     translator = Translator.load(given.model, streams=8)
     if given.dev is None:
         found["cost"] = [cost(translator, ks, beam, given.words, given.rounds) for beam in BEAMS for ks in LATENCIES]

@@ -15,40 +15,27 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest
 from turia.export.graph import save_graphs
+from turia.export.random_model import OfflineSize, offline_shape
 from turia.export.tensors import graph_tensors, random_weights
 from turia.runtime.folder import WEIGHTS_FILE, ModelConfig, ModelFolder
 from turia.runtime.graphs import Runtime
-from turia.runtime.shape import Shape
 from turia.system.processes import in_another_process
 from turia.text.subwords import Subwords, train_subwords
 
-SIZES = {
-    # width, feed forward, heads, encoder layers, decoder layers, pieces, positions
-    "75M": (512, 2048, 8, 6, 6, 58_101, 512),
-    "230M": (1024, 4096, 16, 6, 6, 54_000, 1024),
-    "600M": (1024, 4096, 16, 12, 12, 256_206, 1024),
-}
 PIECES = 20
 SPOKEN = 2.5
 """Words a second."""
 
 
-def shape_of(size: str) -> Shape:
-    width, feed_forward, heads, encoder, decoder, pieces, positions = SIZES[size]
-    return Shape(
-        width, feed_forward, heads, encoder, decoder, pieces, pieces, joint=True, encoder="bidirectional",
-        anchor="sentence", pre_norm=True, max_positions=positions, logits_bias=True,
-    )  # fmt: skip
-
-
-def write(size: str, folder: Path) -> None:
+def write(size: OfflineSize, folder: Path) -> None:
     """The graphs and the weights; pieces are numbers here, so there are no subwords."""
-    shape = shape_of(size)
+    shape = offline_shape(size)
     save_graphs(shape, graph_tensors(shape, random_weights(shape), "int8"), "int8", folder)
 
 
@@ -58,9 +45,9 @@ def resident() -> float:
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1000
 
 
-def measure(size: str, place: str) -> str:
+def measure(size: OfflineSize, place: str) -> str:
     """A row of the table."""
-    folder, shape = Path(place), shape_of(size)
+    folder, shape = Path(place), offline_shape(size)
     before, began = resident(), time.process_time()
     any_subwords: Subwords = train_subwords({"a": 2, "b": 1}, 300)
     listed = frozenset(path.name for path in folder.iterdir())
@@ -87,7 +74,7 @@ def measure(size: str, place: str) -> str:
     return f"| {size} | " + " | ".join(f"{cell:.1f}" if cell < 10 else f"{cell:.0f}" for cell in cells) + " |"
 
 
-def main(sizes: list[str]) -> None:
+def main(sizes: list[OfflineSize]) -> None:
     print("| size | disk, MB | memory, MB | load, s | encode, ms | look, ms | step, ms | word, ms | streams |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for size in sizes:
@@ -97,4 +84,4 @@ def main(sizes: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["75M"])
+    main([size for size in get_args(OfflineSize) if size in sys.argv[1:]] or ["75M"])

@@ -1,9 +1,11 @@
 """The figures of docs/bench.md: a model beside CTranslate2, and many streams at once, beside an earlier state of Turia.
 
-    python -m benchmarks.speed de-en --out speed.json [--against OTHER-CHECKOUT/src] [--rounds 2]
+    python -m benchmarks.speed de-en --out speed.json [--against OTHER-CHECKOUT/src] [--sentences 12 --rounds 3]
 
 Everything is processor time of one thread, measured in turn, and the best round counts: quote ratios. `--against` runs
-the many streams also with the Turia of another checkout, whose model folder must be one that both can read.
+the many streams also with the Turia of another checkout, whose model folder must be one that both can read. By default
+a few sentences are translated: half a minute of a processor. More `--sentences` and `--rounds` are steadier.
+Figures are written as soon as they are there.
 """
 
 from __future__ import annotations
@@ -14,18 +16,16 @@ import os
 import subprocess
 import sys
 import time
-from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.commit import commit
+from benchmarks.commit import stamp
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.experiments.bench import processor
 from turia.experiments.cost import sample
 from turia.runtime.translator import Translator, find_model
 from turia.segmenter.online import GivenSegmenter
@@ -33,8 +33,10 @@ from turia.text.sentence_ends import sentences
 
 BEAMS = (1, 4)
 STREAMS = (1, 4, 16)
-SENTENCES = 1
-"""Of each stream."""
+SENTENCES = 3
+"""Of the sample speech, beside CTranslate2."""
+MOST_WORDS = 12
+"""Of a sentence, where many streams run at once."""
 
 
 def main() -> None:
@@ -42,14 +44,15 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--out", type=Path, help="file for the figures")
     parser.add_argument("--against", type=Path, metavar="SRC", help="`src` of another checkout")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--sentences", type=int, default=SENTENCES)
     parser.add_argument("--only-streams", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     folder = find_model(given.model)
     if given.only_streams:
         print(json.dumps(together(folder)))
         return
-    found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
+    found: dict[str, Any] = dict(stamp())
     sources = {"turia": Path(__file__).parents[1] / "src"}
     if given.against:
         sources["against"] = given.against.resolve()
@@ -59,14 +62,18 @@ def main() -> None:
             for key, rate in in_another(source, folder).items():
                 rates.setdefault(name, {})[key] = max(rate, rates.get(name, {}).get(key, 0.0))
     found["words_per_second"] = rates
-    found["contest"] = beside_ctranslate2(folder, given.rounds)
-    text = json.dumps(found, indent=1)
-    if given.out:
-        given.out.write_text(text + "\n", encoding="utf-8")
-    print(text)
+    _keep(found, given.out)
+    found["contest"] = beside_ctranslate2(folder, given.sentences, given.rounds)
+    _keep(found, given.out)
+    print(json.dumps(found, indent=1))
 
 
-def beside_ctranslate2(folder: Path, rounds: int) -> dict[str, Any]:
+def _keep(found: dict[str, Any], out: Path | None) -> None:
+    if out is not None:
+        out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def beside_ctranslate2(folder: Path, count: int, rounds: int) -> dict[str, Any]:
     """As `turia bench --contest`."""
     from turia.experiments.contest import contest
     from turia.export.as_ctranslate2 import save_as_ctranslate2
@@ -75,19 +82,20 @@ def beside_ctranslate2(folder: Path, rounds: int) -> dict[str, Any]:
     speech = sentences(sample(model.languages[0]), model.languages[0])
     with TemporaryDirectory(prefix="turia-") as other:
         save_as_ctranslate2(folder, Path(other))
-        return contest(model, Path(other), speech, 4, BEAMS, rounds, lambda share, detail: None).as_json()
+        show = lambda share, detail: print(f"{share:.0%} {detail}", file=sys.stderr, flush=True)  # noqa: E731
+        return contest(model, Path(other), speech[:count], 4, BEAMS, rounds, show).as_json()
 
 
 def together(folder: Path) -> dict[str, float]:
     """Source words a second of so many streams, k = 4, by the beam: different sentences of the sample speech."""
     model = Translator.load(folder).model
-    speech = sentences(sample(model.languages[0]), model.languages[0])
+    speech = [words[:MOST_WORDS] for words in sentences(sample(model.languages[0]), model.languages[0])]
     rates = {}
     for beam in BEAMS:
         settings = Settings(k=4, gamma=model.gamma, history=0, beam=beam)
         for streams in STREAMS:
             # One stream alone translates as many words as four.
-            count = SENTENCES * max(1, 4 // streams)
+            count = max(1, 4 // streams)
             spoken = [
                 [speech[(first * count + number) % len(speech)] for number in range(count)] for first in range(streams)
             ]

@@ -104,7 +104,7 @@ def test_only_the_newest_steps_are_remembered_and_equal_ones_are_one() -> None:
     one = np.ones(1, dtype=np.int64)
     for piece in range(2 * MOST_STATES):
         run_steps(source.encode(None, one * piece, one), backend)
-    assert len(source) == MOST_STATES
+    assert source.steps == MOST_STATES
     last = run_steps(source.encode(None, one * (2 * MOST_STATES - 1), one), backend)
     again = run_steps(source.encode(None, one * (2 * MOST_STATES - 1), one), backend)
     assert last is again

@@ -40,8 +40,12 @@ class FakeTranslator:
         segmenter: Segmenter | None = None,
         glossary: Glossary | None = None,
         segmentation: str | None = None,
+        first_block: int | None = None,
     ) -> Stream:
-        settings = Settings(policy=policy or self.model.policy, history=10, target_lag=target_lag, glossary=glossary)
+        chosen = policy or self.model.policy
+        settings = Settings(
+            policy=chosen, history=10, target_lag=target_lag, glossary=glossary, first_block=first_block
+        )
         ends = FreeSegmenter() if segmentation == "free" else PunctuationSegmenter("de", window=0)
         return Stream(self.model, segmenter or ends, settings)
 

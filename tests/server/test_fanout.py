@@ -15,11 +15,14 @@ from tests.server.redises import RedisServer
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
 from tests.server.test_room_routes import ask
+from turia.errors import ConfigError, InputError
 from turia.policy.waitk import WaitK
 from turia.protocol.messages import EndOfStream, NewSession, Pause, ProtocolError, SettingsChange
+from turia.schema import from_dict
 from turia.server.admission import RefusedError
 from turia.server.captions import NumberedInput, Word
 from turia.server.cluster import Cluster
+from turia.server.fanout import choices_of, targets_of
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession
@@ -257,3 +260,76 @@ def test_every_language_survives_a_server_that_is_killed(tmp_path: Path) -> None
         while (text := server.get(f"/api/sessions/{begun['session']}.fr/transcript.txt")[1].split()) != said.split():
             assert time.monotonic() < until, text
         assert server.faults() == []
+
+
+def test_the_audience_chooses_among_latencies_that_share_the_encoder(tmp_path: Path) -> None:
+    async def run() -> None:
+        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
+        await hub.start()
+        chosen = NewSession(model="de-en", k=2, also=("de-fr",), latencies=("k=3", "hold-n:n=1"))
+        session_id, _ = await hub.fanout.begin("owner", chosen)
+        leader = await join(hub, session_id)
+        tags = ["en-x-k3", "en-x-hold-n-n-1", "fr", "fr-x-k3", "fr-x-hold-n-n-1"]
+        assert targets_of(hub, leader) == [("en", session_id), *((tag, f"{session_id}.{tag}") for tag in tags)]
+        followers = [await found(hub, f"{session_id}.{tag}") for tag in tags]
+        assert hub.member().streams == 6, "each latency of each language has a place"
+        hub.take(leader, words("ka le mi no. pu ra so ka"))
+        hub.take(leader, [SettingsChange(9, k=1), *words("le mi", 10), EndOfStream(12)])
+        await settled(leader, *followers)
+        for session in (leader, *followers):
+            assert " ".join(await texts(hub, session.id, "write")) == "ka le mi no pu ra so ka le mi"
+        late = hub.store.events(f"{session_id}.en-x-k3", 0, 1000)[1]
+        assert [event["read"] for event in late if event["type"] == "write"][:2] == [3, 4]
+        captions = [session.task.captions for session in (leader, *followers) if session.task is not None]
+        own = [str(one.choice.policy).removesuffix(",rounding=floor") for one in captions]
+        assert own == ["wait-k:k=1", "wait-k:k=3", "hold-n:n=1"] * 2, "one's own latency stays"
+        assert [one.stream.settings.first_block for one in captions] == [2] * 6
+        english, french = captions[0].stream.shared, captions[3].stream.shared
+        assert english is captions[1].stream.shared is captions[2].stream.shared is not None
+        assert french is captions[4].stream.shared is not english
+        await hub.delete(session_id)
+        assert [hub.store.load(name) for _, name in targets_of(hub, leader)] == [None] * 6
+        await hub.stop()
+
+    asyncio.run(run())
+
+
+def test_a_latency_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async def run() -> None:
+        store = tmp_path / "sessions.sqlite"
+        hub = new_hub(SqliteStore(store))
+        await hub.start()
+        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", k=1, latencies=("3",)))
+        leader = await join(hub, session_id)
+        hub.take(leader, words("ka le mi no"))
+        late = await found(hub, f"{session_id}.en-x-k3")
+        while len(await texts(hub, late.id, "write")) < 2:
+            await asyncio.sleep(0.01)
+        await hub.stop()
+        hub = new_hub(SqliteStore(store))
+        await hub.start()
+        leader = await join(hub, session_id)
+        late = await found(hub, f"{session_id}.en-x-k3")
+        assert late.task is not None
+        assert late.task.captions.choice.own_latency
+        assert leader.task is not None
+        assert late.task.captions.stream.shared is leader.task.captions.stream.shared is not None
+        hub.take(leader, [SettingsChange(5, k=2), *words("pu", 6), EndOfStream(7)])
+        await settled(leader, late)
+        assert await texts(hub, late.id, "write") == ["ka", "le", "mi", "no", "pu"]
+        assert late.task is not None
+        assert late.task.captions.choice.policy == WaitK(3)
+        await hub.stop()
+
+    asyncio.run(run())
+
+
+def test_latencies_that_cannot_be_are_refused() -> None:
+    translators = fake_translators(names=NAMES)
+    with pytest.raises(InputError, match="is the latency of the session itself"):
+        choices_of(translators, NewSession(model="de-en", k=2, latencies=("2",)))
+    with pytest.raises(ConfigError, match="further latencies need sentence ends"):
+        NewSession(latencies=("8",), segmentation="free")
+    for wrong in (["0"], ["8", "k=8"], ["never"], ["9999"], [str(k) for k in range(1, 10)]):
+        with pytest.raises(InputError, match="latencies"):
+            from_dict(NewSession, {"latencies": wrong})

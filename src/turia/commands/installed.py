@@ -15,7 +15,6 @@ import typer
 
 from turia.commands.extras import has, needs
 from turia.commands.options import KernelsOption, ServerRecognisers, typed
-from turia.config import Preset
 from turia.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from turia.runtime.kernels import Kernels
 
 _CONTEST_BEAMS = (1, 4)
+_Size = Literal["tiny", "small", "base", "big", "75M", "230M", "600M"]
 
 
 def bench(
@@ -31,7 +31,10 @@ def bench(
     model: Annotated[
         str | None, typer.Argument(metavar="MODEL", help="A model's name or folder; by default a preset.")
     ] = None,
-    preset: Annotated[Preset, typer.Option(help="Size of a model with random weights.")] = "small",
+    preset: Annotated[
+        _Size,
+        typer.Option(help="Size of a model with random weights. 75M and 230M are OPUS-MT's, 600M is NLLB-200's."),
+    ] = "small",
     precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the random weights.")] = "int8",
     k: Annotated[int, typer.Option(min=1, help="Words to wait in each sentence.")] = 4,
     history: Annotated[int, typer.Option(min=0, help="Words of history.")] = 60,
@@ -62,7 +65,7 @@ def bench(
     """
     from rich.console import Console
 
-    from turia.experiments.bench import QUICK, Amounts
+    from turia.experiments.bench import LARGE, QUICK, Amounts
     from turia.experiments.bench import bench as run
     from turia.runtime.translator import Translator, find_model
     from turia.system.console import Display
@@ -80,9 +83,13 @@ def bench(
         raise InputError(f"{model} is measured as it is; --{needless[0]} is for random weights")
     if model is None:
         needs("train", "`turia bench` without a MODEL")
+    # Models of other people: they know no history, and are too large for many words or for the naive reference.
+    large = model is None and preset in ("75M", "230M", "600M")
+    if large and not typed(context, "history"):
+        history = 0
     with Display("bench") as display, ExitStack() as stack:
 
-        def random_folder(size: Preset) -> Path:
+        def random_folder(size: _Size) -> Path:
             from turia.export.random_model import random_folder
 
             return stack.enter_context(random_folder(size, precision))
@@ -101,8 +108,8 @@ def bench(
             name,
             lambda: Translator.load(folder, kernels=kernels).model,
             (grown[0], lambda: Translator.load(grown[1], kernels=kernels).model),
-            naive_backend if naive and trains else None,
-            QUICK if quick else Amounts(),
+            naive_backend if naive and trains and not large else None,
+            QUICK if quick else LARGE if large else Amounts(),
             display.update,
             k,
             history,

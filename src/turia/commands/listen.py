@@ -135,13 +135,14 @@ def run_to_server(
     also: Sequence[str] = (),
     room: str | None = None,
     take_room: bool = False,
+    latencies: Sequence[str] = (),
 ) -> int:
     """Captions by a session of a running server; gives the signal that ended it early, or 0."""
 
     async def speak() -> int:
         chosen = Speaker(
             server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also, room=room,
-            take_room=take_room,
+            take_room=take_room, latencies=latencies,
         )  # fmt: skip
         async with chosen as speaker:
             _say(speaker.page)

@@ -44,6 +44,14 @@ Also = Annotated[
     list[str] | None,
     typer.Option(metavar="MODEL", help="Translate the same words by this model too; may be repeated."),
 ]
+Latencies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--latency",
+        metavar="K|POLICY",
+        help="A further latency for the audience to choose, such as 8; may be repeated.",
+    ),
+]
 
 
 def translate(
@@ -148,6 +156,7 @@ def listen(
     room: Room = None,
     take_room: TakeRoom = False,
     also: Also = None,
+    latency: Latencies = None,
 ) -> None:
     """Listen to speech and translate it. Sound is recognised on this machine."""
     needs("audio", "`turia listen`")
@@ -170,9 +179,11 @@ def listen(
         language = model.partition("-")[0]
         listener = Listener(load_recogniser(recogniser, language), source, pause, partials)
         key = next(iter(read_keys(key_file)), None)
-        signal = run_to_server(to_server, model, k or 4, punctuation, key, listener, also or (), room, take_room)
+        signal = run_to_server(
+            to_server, model, k or 4, punctuation, key, listener, also or (), room, take_room, latency or ()
+        )
     else:
-        if refused := typed(context, "room", "take_room", "also"):
+        if refused := typed(context, "room", "take_room", "also", "latency"):
             raise InputError(f"--{refused[0].replace('_', '-')} is for a server's sessions: give --to-server too")
         from turia.runtime.translator import Translator
 
@@ -200,6 +211,7 @@ def send(
     take_room: TakeRoom = False,
     also: Also = None,
     segmentation: Segmentation = None,
+    latency: Latencies = None,
 ) -> None:
     """Send words to a running server. Prints the address of the audience's page, then the translation."""
     import asyncio
@@ -215,7 +227,7 @@ def send(
     async def speak() -> int:
         chosen = Speaker(
             server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also or (), room=room,
-            take_room=take_room, segmentation=segmentation,
+            take_room=take_room, segmentation=segmentation, latencies=latency or (),
         )  # fmt: skip
         async with chosen as speaker:
             print(speaker.page, file=sys.stderr, flush=True)

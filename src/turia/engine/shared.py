@@ -52,7 +52,9 @@ class SharedSource:
         encoded: EncoderState = known
         return encoded
 
-    def __len__(self) -> int:
+    @property
+    def steps(self) -> int:
+        """How many it remembers."""
         return len(self._steps)
 
 

@@ -51,6 +51,10 @@ class Amounts:
 
 
 QUICK = Amounts(words=60, naive_words=20, marks=(100, 500), stretch=100, streams=(1, 4), stream_words=25)
+LARGE = Amounts(words=60, marks=(100, 1000), stretch=100, streams=(1, 4, 8), stream_words=20)
+"""For models of hundreds of megabytes, of which a word takes a tenth of a second."""
+SPOKEN = 2.5
+"""Words a second of a speaker."""
 
 
 # --- measuring --------------------------------------------------------------------------------------------------------
@@ -233,8 +237,15 @@ class BenchReport:
     streams: dict[int, float]
     """Source words a second, all streams together."""
     amounts: Amounts
+    load_seconds: float = 0.0
+    """Of the processor, until the model can be used; weights that were read lately are in the system's cache."""
     contest: Contest | None = None
     """Beside CTranslate2, where that is installed."""
+
+    @property
+    def held(self) -> float:
+        """Speakers whom one thread can follow."""
+        return max(self.streams.values()) / SPOKEN
 
     @property
     def ratio(self) -> float | None:
@@ -248,7 +259,12 @@ class BenchReport:
 
     def as_json(self) -> dict[str, Any]:
         """What is not to be quoted says so: `quick`."""
-        derived = {"quick": self.amounts == QUICK, "ratio": self.ratio, "flatness": self.flatness}
+        derived = {
+            "quick": self.amounts == QUICK,
+            "ratio": self.ratio,
+            "flatness": self.flatness,
+            "streams_held": self.held,
+        }
         beside = None if self.contest is None else self.contest.as_json()
         return {"turia": __version__, **asdict(self), **derived, "contest": beside}
 
@@ -263,12 +279,13 @@ class BenchReport:
             grown.add_column(name, justify="right")
         for mark in self.growth:
             grown.add_row(f"{mark.after:,}", f"{mark.ms:.3f}", f"{mark.ratio:.2f}", f"{mark.megabytes:.0f}")
-        many = Table(title="streams in one batch", box=box.SIMPLE_HEAD)
+        held = f"streams in one batch; {self.held:.1f} speakers of {SPOKEN} words/s are held"
+        many = Table(title=held, box=box.SIMPLE_HEAD)
         for name in ("streams", "source words/s", "words/s each"):
             many.add_column(name, justify="right")
         for streams, rate in self.streams.items():
             many.add_row(str(streams), f"{rate:.0f}", f"{rate / streams:.1f}")
-        used = Table(title="memory of the process", box=box.SIMPLE_HEAD)
+        used = Table(title=f"memory of the process; loaded in {self.load_seconds:.1f} s", box=box.SIMPLE_HEAD)
         used.add_column("when")
         used.add_column("MB", justify="right")
         for when, megabytes in self.memory.items():
@@ -305,7 +322,9 @@ def bench(
 ) -> BenchReport:
     """Measures everything. Models are given as what loads them, so that memory is seen before and after."""
     used = {"before the model": memory()}
+    began = clock()
     model = load()
+    loaded = clock() - began
     used["with the model"] = memory()
     settings = Settings(k=k, gamma=model.gamma, history=history)
     show(0.1, "one stream")
@@ -326,7 +345,7 @@ def bench(
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}"
     described: dict[str, Any] = {"k": k, "gamma": model.gamma, "history": history, "beam": settings.beam, "threads": 1}
     described["kernels"] = named(model.backend)
-    return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts)
+    return BenchReport(name, machine, described, timing, slow, used, growth_model[0], grown, rates, amounts, loaded)
 
 
 def processor() -> str:

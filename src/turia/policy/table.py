@@ -48,6 +48,12 @@ def parse_policy(text: str) -> Policy:
     return make_policy(name, values)
 
 
+def parse_latency(text: str) -> Policy:
+    """A policy, or a k for wait-k: `8`, `k=8`."""
+    k = text.strip().removeprefix("k=")
+    return parse_policy(f"{WaitK.name}:k={k}" if k.isdecimal() else text)
+
+
 def make_policy(name: str, parameters: dict[str, Any]) -> Policy:
     """The policy of this name with these parameters; the others keep their defaults."""
     if name not in POLICIES:

@@ -229,16 +229,18 @@ class Speaker(Follower):
         room: str | None = None,
         take_room: bool = False,
         segmentation: Literal["model", "punctuation", "free"] | None = None,
+        latencies: Sequence[str] = (),
     ) -> None:
         """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own.
 
         `also`: further models, which translate the same words into other languages. `room`: where the audience is;
-        `take_room`: also if somebody speaks there already.
+        `take_room`: also if somebody speaks there already. `latencies`: further ones for the audience to choose from,
+        each a k such as "8" or a policy.
         """
         super().__init__(url, "", on_tentative)
         self._chosen = NewSession(
             model, k, punctuation, policy, pause, also=tuple(also), room=room, take_room=take_room,
-            segmentation=segmentation,
+            segmentation=segmentation, latencies=tuple(latencies),
         )  # fmt: skip
         self.page = ""
         """The address of the audience's page, once the session has begun."""

@@ -13,7 +13,8 @@ from typing import Annotated, ClassVar, Literal
 
 from turia.errors import ConfigError, InputError
 from turia.policy.lag import parse_target_lag
-from turia.policy.table import POLICIES, parse_policy
+from turia.policy.table import POLICIES, parse_latency, parse_policy
+from turia.policy.waitk import WaitK
 from turia.schema import JsonObject, MismatchError, Natural, Rule, Tagged, number, read_json, text, whole
 from turia.text.glossary import MOST_TERMS, parse_glossary
 
@@ -61,6 +62,18 @@ def _is_policy(value: str) -> bool:
     return len(value) <= MAX_LETTERS
 
 
+def _is_latency(value: str) -> bool:
+    try:
+        policy = parse_latency(value)
+    except ConfigError:
+        return False
+    return len(value) <= MAX_LETTERS and not (isinstance(policy, WaitK) and policy.k > MAX_K)
+
+
+def _are_different(latencies: tuple[str, ...]) -> bool:
+    return len({str(parse_latency(one)) for one in latencies}) == len(latencies) <= MOST_LATENCIES
+
+
 Seq = Annotated[int, whole(1, MAX_SEQ)]
 Lead = Annotated[int, whole(1, MAX_K)]
 """k, as a client may choose it."""
@@ -93,6 +106,11 @@ RoomName = Annotated[
 MOST_TARGETS = 16
 ModelNames = Annotated[
     tuple[Name, ...], Rule(lambda value: len(set(value)) == len(value) < MOST_TARGETS, "different names of models")
+]
+MOST_LATENCIES = 8
+LatencyTexts = Annotated[
+    tuple[Annotated[str, Rule(_is_latency, "a k, such as 8, or a policy")], ...],
+    Rule(_are_different, f"at most {MOST_LATENCIES} different latencies"),
 ]
 Role = Literal["speaker", "viewer"]
 
@@ -135,12 +153,17 @@ class NewSession:
     segmentation: Literal["model", "punctuation", "free"] | None = None
     """Where sentence ends come from: the model's segmenter, the punctuation of the input, or the translation model
     itself, if it was trained for that. `punctuation` is short for the second."""
+    latencies: LatencyTexts = ()
+    """Further latencies for the audience to choose from: the same words by the same models, each in a session of its
+    own."""
 
     def __post_init__(self) -> None:
         if self.punctuation and self.segmentation not in (None, "punctuation"):
             raise ConfigError(f"segmentation is {self.segmentation!r} and punctuation is true, expected one of them")
         if self.also and self.segmentation == "free":
             raise ConfigError("segmentation is 'free', but the models of also need sentence ends that are told")
+        if self.latencies and self.segmentation == "free":
+            raise ConfigError("segmentation is 'free', but further latencies need sentence ends that are told")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.base import Policy
 from turia.policy.dial import USUAL_DIAL, default_policy
-from turia.policy.table import parse_policy
+from turia.policy.table import parse_latency, parse_policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import (
     AS_GIVEN,
@@ -219,7 +219,7 @@ class Translator:
         streams have one `first_block`, by default the smallest k, so they do not write quite the words that a stream
         with a first block of its own would (docs/python.md).
         """
-        policies = [parse_policy(one) if isinstance(one, str) else one for one in latencies]
+        policies = [parse_latency(one) if isinstance(one, str) else one for one in latencies]
         every: list[Policy] = [one if isinstance(one, Policy) else Settings(k=one).policy for one in policies]
         if refused := [name for name in ("k", "policy", "rounding") if options.get(name) is not None]:
             raise InputError(f"{refused[0]} is given, but the latencies say it")

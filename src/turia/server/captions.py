@@ -133,6 +133,7 @@ class _State:
     free: bool = False
     inserted: Natural = 0
     """Lines that an operator put in."""
+    own_latency: bool = False
 
 
 class Captions:
@@ -164,6 +165,7 @@ class Captions:
         """The glossary that was given to the stream last."""
         self.tentative: Tentative | None = None
         """What may still change, if the last input was a tail."""
+        self._share: Callable[[Stream], None] | None = None
 
     @classmethod
     def begin(cls, translators: Translators, choice: StreamChoice) -> tuple[Captions, Event]:
@@ -197,6 +199,8 @@ class Captions:
             follows=found.follows,
             glossary=stream.glossary if found.own_glossary else None,
             free=found.free,
+            first_block=stream.settings.first_block,
+            own_latency=found.own_latency,
         )
         return cls(translators, stream, choice, progress, found.before, found.ms, found.at, found.inserted)
 
@@ -222,6 +226,7 @@ class Captions:
                     choice.glossary is not None,
                     choice.free,
                     self.edits.inserted,
+                    choice.own_latency,
                 )
             )
         )
@@ -281,7 +286,7 @@ class Captions:
         events: list[Event] = []
         segmenter = self.stream.segmenter
         assert isinstance(segmenter, RelayedSegmenter)
-        if item.change is not None:
+        if item.change is not None and not self.choice.own_latency:
             events += yield from self._change(item.change, clock)
         if item.window is not None:
             segmenter.look_ahead(item.window)
@@ -334,6 +339,13 @@ class Captions:
         old, before = self.stream, self._before
         self._before = Counts(before.read + old.read, before.written + old.written, before.sentences + old.sentence)
         self.stream = begin_stream(self.translators, self.choice)
+        if self._share is not None:
+            self._share(self.stream)
+
+    def share(self, give: Callable[[Stream], None]) -> None:
+        """`give` lets a stream share what is computed for others of the same speaker: this one, and those after it."""
+        self._share = give
+        give(self.stream)
 
     def _now(self, clock: Clock) -> float:
         self._ms = max(self._ms, round(clock(), 1))

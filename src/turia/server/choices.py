@@ -36,6 +36,7 @@ class Translating(Protocol):
         segmenter: Segmenter | None = None,
         glossary: Glossary | None = None,
         segmentation: Literal["free"] | None = None,
+        first_block: int | None = None,
     ) -> Stream: ...
 
     def restore(self, state: dict[str, Any], segmenter: Segmenter | None = None) -> Stream: ...
@@ -56,13 +57,17 @@ class StreamChoice:
     target_lag: str | None = None
     """The mean lag to keep."""
     also: tuple[str, ...] = ()
-    """Models of the sessions that follow this one."""
+    """The sessions that follow this one: a model, or MODEL@LATENCY."""
     follows: bool = False
     """Whether it is fed by another session, which has found the sentence ends too."""
     glossary: Glossary | None = None
     """Of this session, in place of the server's."""
     free: bool = False
     """Whether the model ends sentences itself, without a segmenter."""
+    first_block: int | None = None
+    """Of sessions that differ in their latency alone, so that they share what the encoder computes."""
+    own_latency: bool = False
+    """Whether it keeps its latency when that of the session changes that it follows."""
 
     def timing(self) -> dict[str, Any]:
         """The engine's settings that say when words are written."""
@@ -94,6 +99,8 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     try:
         if glossary := glossary_of(translators, choice):
             timing["glossary"] = glossary
+        if choice.first_block is not None and translators[choice.model].model.anchor == "sentence":
+            timing["first_block"] = choice.first_block
         if choice.follows:
             return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
         if choice.free:

@@ -1,25 +1,29 @@
-"""One speaker, several target languages: sessions that follow another one's words (turia.server.relay).
+"""One speaker, several languages or latencies: sessions that follow another one's words (turia.server.relay).
 
-A session that was begun with `also` leads. For each model named there, there is another session, NAME.LANGUAGE, which
-has its own page, overlay, transcripts and place among the streams of the server, as every session. But nobody speaks in
-it: whatever the leader has stored is relayed to it, live from the worker's reports, and from the store where it is
-behind, as after a restart. All of it lives on the event loop.
+A session that was begun with `also` or `latencies` leads. For each model and latency there is another session,
+NAME.TARGET, which has its own page, overlay, transcripts and place among the streams of the server, as every session.
+But nobody speaks in it: whatever the leader has stored is relayed to it, live from the worker's reports, and from the
+store where it is behind, as after a restart. All of it lives on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from turia.engine.audience import common_block
+from turia.engine.model import Model
 from turia.errors import InputError
+from turia.policy.table import parse_latency
 from turia.protocol.messages import NewSession, ProtocolError
 from turia.schema import JsonObject
 from turia.server.captions import Tail
-from turia.server.choices import StreamChoice, Translators, chosen_stream
+from turia.server.choices import StreamChoice, Translators, chosen_stream, policy_keys
 from turia.server.logs import alias
 from turia.server.relay import Relay, whole_inputs
 from turia.server.session import ActiveSession
@@ -37,8 +41,7 @@ log = logging.getLogger("turia.server")
 
 def choices_of(translators: Translators, chosen: NewSession) -> list[StreamChoice]:
     """What a client has chosen: for the session itself, then for each that follows it."""
-    first = replace(chosen_stream(translators, chosen), also=chosen.also)
-    choices = [first]
+    choices = [chosen_stream(translators, chosen)]
     for name in chosen.also:
         if name not in translators:
             raise ProtocolError("model", f"no such model in also; this server has {', '.join(translators)}")
@@ -49,19 +52,58 @@ def choices_of(translators: Translators, chosen: NewSession) -> list[StreamChoic
         raise InputError("also: expected models of the same source language as the session's")
     if len({target for _, target in pairs}) < len(pairs):
         raise InputError("also: expected models of different target languages")
-    return choices
+    first, *others = [one for choice in choices for one in _at_latencies(translators, choice, chosen.latencies)]
+    return [replace(first, also=tuple(map(_follower, others))), *others]
+
+
+def _at_latencies(translators: Translators, choice: StreamChoice, latencies: Sequence[str]) -> list[StreamChoice]:
+    """The choice, and the same at further latencies. All of one model share what the encoder computes."""
+    if not latencies or choice.model not in translators:
+        return [choice]
+    policies = [parse_latency(one) for one in latencies]
+    if choice.policy in policies:
+        raise InputError(f"latencies: {choice.policy} is the latency of the session itself; leave it out")
+    first = replace(choice, first_block=common_block(translators[choice.model].model, [choice.policy, *policies]))
+    others = [replace(first, policy=policy, target_lag=None, follows=True, own_latency=True) for policy in policies]
+    return [first, *others]
+
+
+def _follower(choice: StreamChoice) -> str:
+    """As the session lists it that leads."""
+    return f"{choice.model}@{_latency(choice)}" if choice.own_latency else choice.model
+
+
+def _latency(choice: StreamChoice) -> str:
+    k, policy = policy_keys(choice.policy)
+    return policy or f"k={k}"
+
+
+def target_of(model: Model, choice: StreamChoice) -> str:
+    """What a session's captions are, as a language tag: `en`, or `en-x-k8` for English at a latency of its own."""
+    return _tag(model.languages[1], _latency(choice) if choice.own_latency else "")
+
+
+def _tag(language: str, latency: str) -> str:
+    """Parts of a tag have at most eight letters and digits. What those behind the x mean is up to us."""
+    parts = [part[:8] for part in re.split("[^a-z0-9]+", latency.replace("k=", "k").lower()) if part]
+    return "-".join([language, "x", *parts] if parts else [language])
 
 
 def targets_of(hub: Hub, session: ActiveSession) -> list[tuple[str, str]]:
     """Languages that the session's words are translated into, its own first, and the session of each."""
     models = {name: translator.model.languages[1] for name, translator in hub.translators.items()}
-    own = [(models.get(session.model, ""), session.id)]
-    return own + [(models[name], follower_id(session.id, models[name])) for name in session.also if name in models]
+    found = [(models.get(session.model, ""), session.id)]
+    for listed in session.also:
+        name, latency = (listed, "") if listed in models else listed.rpartition("@")[::2]
+        if name in models:
+            tag = _tag(models[name], latency)
+            found.append((tag, follower_id(session.id, tag)))
+    return found
 
 
-def follower_id(leader: str, language: str) -> str:
+def follower_id(leader: str, target: str) -> str:
     """The name of a session that follows another: a dot is in no other name."""
-    return f"{leader}.{language}"
+    return f"{leader}.{target}"
 
 
 def is_follower(session_id: str) -> bool:

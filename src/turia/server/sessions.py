@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from turia.protocol.events import EVENTS
@@ -23,12 +24,13 @@ from turia.server.choices import StreamChoice, Translators, check_change
 from turia.server.chores import warm, when_idle
 from turia.server.clocks import Clocks
 from turia.server.cluster import Cluster
-from turia.server.fanout import Fanout, follower_id, is_follower, targets_of
+from turia.server.fanout import Fanout, follower_id, is_follower, target_of, targets_of
 from turia.server.limits import Limits, Strangers
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
 from turia.server.occupancy import Occupancy
 from turia.server.session import DELETED, PAST_QUOTA, REPLACED, REVOKED, ActiveSession, EventReader
+from turia.server.sources import SharedSources
 from turia.server.store_health import StoreHealth
 from turia.server.stores.base import DamagedError, Store, StoredSession, StoreError
 from turia.server.worker import Done, Failed, Task, Worker
@@ -64,6 +66,7 @@ class Hub:
         """Open connections, those that have not said hello among them."""
         self.fanout = Fanout(self)
         self.occupancy = Occupancy(self)
+        self._sources = SharedSources()
         self._sessions: dict[str, ActiveSession] = {}
         self._clocks = Clocks(time.time(), time.monotonic())
         self._loop = asyncio.get_running_loop()
@@ -169,8 +172,9 @@ class Hub:
         session_id, secret, now = new_secret()[:22], new_secret(), time.time()
         began, secret_hash = now, hash_secret(secret)
         if leader is not None:
-            session_id = follower_id(leader.id, captions.model.languages[1])
+            session_id = follower_id(leader.id, target_of(captions.model, choice))
             began, secret_hash = leader.began, leader.secret_hash
+        captions.share(partial(self._sources.give, session_id))
         stored = StoredSession(session_id, owner, secret_hash, began, now, captions.progress, captions.state())
         # The place is taken before anything is awaited: two requests cannot get the last one.
         held_until = time.monotonic() + self.limits.arrive
@@ -315,6 +319,7 @@ class Hub:
             if stored.token != turn:
                 raise ProtocolError(REPLACED.code, REPLACED.message)
             captions = await asyncio.to_thread(Captions.restore, self.translators, stored.state, stored.progress)
+            captions.share(partial(self._sources.give, session.id))
             session.reset(stored)
             session.task = Task(session.id, captions, stored.began, stored.token)
             session.wake_all()

@@ -21,12 +21,18 @@ export function direction(code) {
 
 const names = new Intl.DisplayNames(["en"], { type: "language" });
 
+// Behind an x stands the latency of captions that a viewer can choose: en-x-k8 waits for eight words.
 export function languageName(code) {
+  const [language, latency] = code.split("-x-");
+  let name = language;
   try {
-    return names.of(code) ?? code;
+    name = names.of(language) ?? language;
   } catch {
-    return code;
+    // Not a language that the browser knows.
   }
+  if (!latency) return name;
+  const k = /^k(\d+)$/.exec(latency);
+  return k ? `${name}, k = ${k[1]}` : `${name}, ${latency}`;
 }
 
 // One side: paragraphs of words. Follows its end until the reader goes back, and again when the reader has come to it.
