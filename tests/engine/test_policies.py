@@ -85,7 +85,7 @@ def test_a_policy_of_ten_lines_decides_when_words_are_written() -> None:
 
 def test_the_policy_of_the_page_keeps_what_the_model_is_sure_of() -> None:
     page = (Path(__file__).parents[2] / "docs/policies.md").read_text(encoding="utf-8")
-    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    [_, program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, Any] = {"__name__": __name__}
     exec(program, names)
     assert reads(run(stream_of(Echo(), names["Sure"](least=-1e9), [6]), SPEECH[:6])) == [1, 2, 3, 4, 5, 6]

@@ -17,18 +17,20 @@ Letters: R new rows, H heads, E head size, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
-from turia.errors import ConfigError, InputError, ModelError
+from turia.errors import InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
 from turia.runtime.rows import Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 from turia.runtime.states import SourceState, TargetState, beams, is_hypothesis, nothing
+from turia.schema import Positive, Rule, checked
 from turia.system.onnx import CPU, first_line, load_graph
 
 T = TypeVar("T")
@@ -219,11 +221,17 @@ def _streams(count: int) -> int:
     return min(size for size in STREAMS if size >= count)
 
 
+@dataclass(frozen=True)
+class _Machine:
+    """What a model is to run on."""
+
+    threads: Positive
+    providers: Annotated[tuple[str, ...], Rule(bool, f"the names of one or more, such as {CPU}")]
+
+
 def check_arguments(threads: int, providers: Sequence[str]) -> None:
-    if type(threads) is not int or threads < 1:
-        raise ConfigError(f"threads is {threads!r}, expected a whole number from 1")
-    if isinstance(providers, str) or not providers:
-        raise ConfigError(f"providers is {providers!r}, expected the names of one or more, such as {CPU}")
+    """Refuses what no model can run on."""
+    checked(_Machine, {"threads": threads, "providers": providers})
 
 
 class _Graphs:

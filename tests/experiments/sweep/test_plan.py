@@ -52,7 +52,7 @@ def test_a_model_without_segmenter_is_refused_before_any_work(tmp_path: Path) ->
     ("keys", "cause"),
     [
         ({"beam": (1, 65)}, "beam is 65, expected a whole number from 1 to 64"),
-        ({"gamma": 11.0}, r"gamma is 11\.0, expected 0\.1 to 10"),
+        ({"gamma": 11.0}, r"gamma is 11\.0, expected a number from 0\.1 to 10"),
         ({"history": (0, 2_000_000)}, "history is 2000000, expected a whole number"),
     ],
 )
