@@ -26,7 +26,7 @@ import random
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -182,21 +182,21 @@ async def hold(server: FakeServer, size: Size, seed: int) -> list[Room]:
             room.viewers.append(viewer)
         listening = [asyncio.create_task(room.listen()) for room in rooms]
         speaking = asyncio.gather(*(room.speak(size) for room in rooms))
-        disturbing = [asyncio.create_task(_reload(rooms, size, chance)), asyncio.create_task(_kill(server, size))]
+        over = asyncio.Event()
+        disturbing = asyncio.gather(_reload(rooms, size, chance, over), _kill(server, size))
         await speaking
-        for task in disturbing[:1]:
-            task.cancel()
-        await asyncio.gather(*disturbing, return_exceptions=True)
-        if not disturbing[1].cancelled() and (fault := disturbing[1].exception()) is not None:
-            raise fault
+        over.set()
+        await disturbing
         await asyncio.gather(*listening, *(viewer.wait() for room in rooms for viewer in room.viewers))
     return rooms
 
 
-async def _reload(rooms: list[Room], size: Size, chance: random.Random) -> None:
-    """Each minute of the event."""
+async def _reload(rooms: list[Room], size: Size, chance: random.Random, over: asyncio.Event) -> None:
+    """Each minute of the event, until it is over. Nobody is left without a page: what has begun is done to its end."""
     while True:
-        await asyncio.sleep(60 / size.speed)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), 60 / size.speed)
+            return
         for room in rooms:
             if room.viewers:
                 await chance.choice(room.viewers).reload()
