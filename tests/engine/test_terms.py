@@ -91,28 +91,6 @@ def test_a_model_that_shows_no_attention_has_a_smaller_bonus() -> None:
         assert "puso" in written(run(stream(backend, sentences=1), SPEECH))
 
 
-class Detour(Aligned):
-    """Looks at the word after the one that it is about to write."""
-
-    def _attention(self, state: TargetSeen, shape: tuple[int, ...]) -> np.ndarray:
-        return np.roll(super()._attention(state, shape), 1, axis=3)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_what_the_model_writes_by_itself_is_left_where_it_stands(policy: str) -> None:
-    # An echo writes both terms by itself, a word later than where the attention of the second one is on them.
-    own = parse_glossary("miso\nrata\n")
-    for backend in (Aligned(), Detour()):
-        plain = [_bare(word) for word in written(run(stream(backend, policy, 1, None, sentences=1), SPEECH))]
-        steered = written(run(stream(backend, policy, 1, own, sentences=1), SPEECH))
-        assert [_bare(word) for word in steered] == plain
-
-
-def test_what_the_model_would_not_write_is_put_where_attention_is() -> None:
-    steered = [_bare(word) for word in written(run(stream(Detour(), "whole", sentences=1), SPEECH))]
-    assert steered[:3] == ["ka", "puso", "lende"]
-
-
 def test_a_sentence_without_terms_has_the_very_words_of_the_model() -> None:
     other = parse_glossary("kaso\tpuso\n")
     for policy in ("wait-k:k=2", "hold-n:n=1"):
