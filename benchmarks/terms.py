@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--in-sentences", type=int, nargs=2, default=(2, 5), help="that a term may stand in: from, to")
     parser.add_argument("--unusual", action="store_true", help="give the terms translations that no model would")
     parser.add_argument("--sentences", type=int, default=300, help="of either kind: with terms, and without")
+    parser.add_argument("--skip", type=int, default=0, help="sentences of either kind to leave out, from the first on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=0, help="outputs that differ, to be looked at")
     options = parser.parse_args()
@@ -135,11 +136,10 @@ def main() -> None:
     if options.unusual:
         glossary, pairs = unusual(glossary, pairs, options.seed)
     having = [any(glossary.found(pair.source.split(), complete=True)) for pair in pairs]
+    part = slice(options.skip, options.skip + options.sentences)
     chosen = {
-        "with terms": [pair for pair, has_one in zip(pairs, having, strict=True) if has_one][: options.sentences],
-        "without terms": [pair for pair, has_one in zip(pairs, having, strict=True) if not has_one][
-            : options.sentences
-        ],
+        "with terms": [pair for pair, has_one in zip(pairs, having, strict=True) if has_one][part],
+        "without terms": [pair for pair, has_one in zip(pairs, having, strict=True) if not has_one][part],
     }
     translator = Translator.load(options.model, streams=32)
     print(f"{len(glossary)} terms, {options.policy}, beam {options.beam}")

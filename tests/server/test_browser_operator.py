@@ -43,6 +43,11 @@ def test_an_operator_corrects_and_steers_and_the_audience_sees_it(browser: Brows
         expect(watch.locator("#target p.inserted")).to_have_text("[Applause]")
         operator.get_by_role("button", name="End sentence").click()
         expect(lines.locator(".said")).to_have_text(["Kalle speaks.", "Hidden", "[Applause]", "pu"])
+        operator.get_by_role("button", name="Pause").click()
+        for page in (operator, watch):
+            expect(page.locator("#status")).to_have_text("Paused")
+        operator.get_by_role("button", name="Go on").click()
+        expect(watch.locator("#status")).to_have_text("Live")
         # Whoever comes later sees the same.
         watch.reload()
         expect(watch.locator("#target p:visible")).to_have_text(

@@ -13,9 +13,11 @@ from turia.protocol.events import SettingsInForce
 from turia.protocol.messages import NewSession, ProtocolError, SettingsChange, parse_client
 from turia.server.captions import Captions, Word
 from turia.server.choices import Translators, check_change, chosen_stream
+from turia.server.fanout import choices_of
 from turia.server.glossaries import Table, follow_glossaries, parse_tables
 from turia.server.progress import Progress
 from turia.stream.trace import Note, Write
+from turia.text.glossary import parse_glossary
 
 
 def say(captions: Captions, *words: str) -> list[str]:
@@ -105,3 +107,10 @@ def test_a_note_says_when_other_terms_hold(table: Path) -> None:
     assert note.kind == "settings"
     assert note.detail.startswith("glossary 1 term (")
     assert captions.progress == Progress(2, 5, False)
+
+
+def test_a_sessions_table_is_that_of_its_first_language_alone() -> None:
+    translators = fake_translators(names=("de-en", "de-fr"))
+    first, other = choices_of(translators, NewSession(model="de-en", also=("de-fr",), glossary="no\tpu"))
+    assert first.glossary == parse_glossary("no\tpu")
+    assert other.glossary is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -69,4 +70,31 @@ def test_everybody_sees_what_the_operator_does_and_a_file_shows_it(tmp_path: Pat
             while not any(event.get("text") == "Mi!" for event in events):
                 events += receive(viewer, "events")["events"]
         assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le", "mi", "ka", "pu"]
+        assert server.faults() == []
+
+
+def test_what_is_said_in_a_pause_is_nowhere(tmp_path: Path) -> None:
+    with FakeServer(tmp_path) as server, begin(server) as (begun, socket):
+        session = begun["session"]
+        send(socket, type="words", seq=1, words=["ka", "le.", "mi"])
+        receive(socket, "ack")
+        assert steer(server, session, type="mute", muted=True)[0] == 202
+        assert steer(server, session, type="mute", muted="yes")[0] == 422
+        send(socket, type="words", seq=4, words=["no", "pu."])
+        # They are acknowledged, so that no speaker sends them again.
+        while receive(socket, "ack")["seq"] < 5:
+            pass
+        assert steer(server, session, type="mute", muted=False)[0] == 202
+        send(socket, type="words", seq=6, words=["ra."])
+        while receive(socket, "ack")["seq"] < 6:
+            pass
+        path = f"/api/sessions/{session}/transcript"
+        assert server.get(f"{path}.txt")[1] == "ka le\nmi\nra\n"
+        assert server.get(f"{path}.txt?side=source")[1].split() == ["ka", "le.", "mi", "ra."]
+        recorded = [json.loads(line) for line in server.get(f"{path}.jsonl")[1].splitlines()]
+        assert {event["word"] for event in recorded if "word" in event} == {"ka", "le", "le.", "mi", "ra", "ra."}
+        notes = [(event["kind"], event["detail"]) for event in recorded if event["type"] == "note"]
+        assert notes == [("muted", "on"), ("muted", "off")]
+    with FakeServer(tmp_path) as server:
+        assert server.get(f"/api/sessions/{session}/transcript.txt")[1] == "ka le\nmi\nra\n"
         assert server.faults() == []

@@ -73,6 +73,12 @@ def test_what_is_read_in_parts_is_relayed_once(events: list[dict[str, Any]], cut
     assert parts.at == whole.at == len(events)
 
 
+def test_a_pause_of_the_operator_is_relayed() -> None:
+    relay = Relay("de")
+    events = [SETTINGS, word("ka"), sentence(1), {"type": "note", "kind": "muted", "sentence": 1, "detail": "on"}]
+    assert relay.inputs(events) == [Relayed(1, window=2), Relayed(4, "ka", lengths=(1,), muted=True)]
+
+
 def test_who_speaks_is_relayed_behind_the_sentence() -> None:
     relay = Relay("de")
     named = {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Anna"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
 from turia.engine.choosing import Choose, best_continuations
-from turia.engine.terms import ScoredRow
+from turia.engine.steering import ScoredRow
 from turia.text.choice import Flags
 from turia.text.symbols import STOPPING_IDS
 
@@ -136,8 +136,8 @@ class BeamSearch:
         ]
         results = yield requests
         rows = [
-            ScoredRow(h.pieces, request, logits)
-            for h, request, (_, logits) in zip(alive, requests, results, strict=True)
+            ScoredRow(h.pieces, request, state, logits)
+            for h, request, (state, logits) in zip(alive, requests, results, strict=True)
         ]
         steered = yield from self.rules.steer(rows)
         return [

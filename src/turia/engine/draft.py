@@ -21,7 +21,7 @@ from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logi
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis
 from turia.engine.choosing import log_probabilities
 from turia.engine.settings import LONGEST_WORD
-from turia.engine.terms import steer_looked_at
+from turia.engine.steering import ScoredRow, steer
 from turia.policy.base import Draft, DraftWord, LookingPolicy, Situation
 from turia.text.symbols import CLOSING_IDS
 
@@ -143,7 +143,7 @@ class _Drafter:
         ended = False
         over = self._stopped(pieces, scores, rows) is not None
         while not over and not self._is_full(words, pieces):
-            chances = self._chances(rows[len(pieces)], words, pieces)
+            chances = yield from self._chances(rows[len(pieces)], last, words, pieces)
             piece = int(chances.argmax())
             if ended := piece in CLOSING_IDS:
                 break
@@ -166,7 +166,7 @@ class _Drafter:
             return self._drafted(verified, verified.pieces, verified.scores, verified.margins, verified.rows, False)
         verified = verified.first(max(0, len(verified.fed) - self.writer.settings.lookahead), self.writer)
         rows, now, kept = verified.rows, self.memory.length, len(verified.pieces)
-        logits = self._steered(rows[kept], verified.pieces)
+        logits = yield from self._steered(rows[kept], verified.last, verified.pieces)
         start = Hypothesis(
             tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, logits
         )
@@ -193,11 +193,11 @@ class _Drafter:
         guess = before.guess if writer.model.backend.can_look else []
         state, ids, limits = writer.unfed(self.memory, writer.target.ids)
         rows, last = yield from self._look(state, [*ids, *guess], [*limits, *[now] * len(guess)], 1 + len(guess))
-        words = _WordCount(writer)
+        words, first = _WordCount(writer), last.length - len(guess)
         pieces: list[int] = []
         scores: list[float] = []
         for piece, margin, row in zip(guess, before.margins, rows, strict=False):
-            chances = self._chances(row, words, pieces)
+            chances = yield from self._chances(row, last.truncated(first + len(pieces)), words, pieces)
             likeliest = int(chances.argmax())
             still = piece == likeliest or (margin > 0 and chances[likeliest] - chances[piece] <= margin)
             if not still or self._is_full(words, pieces):
@@ -205,18 +205,25 @@ class _Drafter:
             pieces.append(piece)
             scores.append(float(chances[piece]))
             words.add(piece)
-        written = last.truncated(last.length - len(guess))
+        written = last.truncated(first)
         last = last.truncated(written.length + len(pieces))
         margins = before.margins[: len(pieces)]
         return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
 
-    def _chances(self, row: _Row, words: _WordCount, pieces: Sequence[int]) -> Logits:
-        logits = self._steered(row, pieces)
+    def _chances(
+        self, row: _Row, state: DecoderState, words: _WordCount, pieces: Sequence[int]
+    ) -> Steps[npt.NDArray[np.float32]]:
+        """Of what follows `pieces`; `state` has the row."""
+        logits = yield from self._steered(row, state, pieces)
         return log_probabilities(logits, self.writer.forbidden(words.begun, may_end=True))
 
-    def _steered(self, row: _Row, pieces: Sequence[int]) -> Logits:
+    def _steered(self, row: _Row, state: DecoderState, pieces: Sequence[int]) -> Steps[Logits]:
         """The scores of what follows `pieces`, as a glossary wants them; the row was looked at, if it can be."""
-        return steer_looked_at(self.writer, row.logits, row.attention, pieces)
+        request = DecodeRequest(None, self.memory, np.zeros(0, dtype=np.int64), np.array([self.memory.length]))
+        (steered,) = yield from steer(
+            self.writer, [ScoredRow(tuple(pieces), request, state, row.logits, row.attention)]
+        )
+        return steered
 
     def _stopped(self, pieces: list[int], scores: list[float], rows: list[_Row]) -> int | None:
         """How many words the policy keeps, if it stops within the whole words of `pieces`."""

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from turia.engine.backend import DecodeRequest, Logits, LookRequest, Steps
+from turia.engine.backend import Logits
 from turia.engine.model import Model
 from turia.engine.settings import LONGEST_WORD
 from turia.errors import ConfigError
@@ -41,9 +41,6 @@ _OPTIONAL = 0.4
 """Of a bonus, for optional terms."""
 _ENDINGS = ("", ",", ".", "?", "!", ";", ":", ")", "'s", "’s")
 """Marks are part of the word before them, and of its pieces."""
-
-if TYPE_CHECKING:
-    from turia.engine.writer import Writer
 
 LONGEST_TERM = 100
 """Pieces of a translation that is gone on with."""
@@ -162,6 +159,12 @@ class SentenceTerms:
             if _count(_target(term), words) < wanted[_target(term)]
         }
 
+    def writes(self, term: Term, before: Sequence[int], after: Sequence[int]) -> bool:
+        """Whether a translation that goes on from `before` to `after` has the term once more."""
+        target, decode = _target(term), self._terms.subwords.decode_words
+        counts = [_count(target, [_bare(word) for word in decode(self._finished(one))]) for one in (before, after)]
+        return counts[1] > counts[0]
+
     def _finished(self, written: Sequence[int]) -> Sequence[int]:
         """Without the word that is only begun. With the space first, it may be whole."""
         if self._terms.subwords.space_first:
@@ -170,7 +173,7 @@ class SentenceTerms:
         return written[: int(ends[-1]) + 1] if len(ends) else []
 
     def steered(
-        self, logits: Logits, missing: dict[Term, list[int]], written: Sequence[int], attention: Floats | None
+        self, logits: Logits, missing: Mapping[Term, list[int]], written: Sequence[int], attention: Floats | None
     ) -> Logits:
         """The scores of the piece after `written` with the bonuses of what is `missing`. Those given stay as they are.
         `attention` is that of the row, on each source word."""
@@ -180,7 +183,7 @@ class SentenceTerms:
             bonuses[piece] = max(bonuses.get(piece, 0.0), bonus)
 
         begun = _words_begun(written, self._terms.subwords)
-        between, turn = self._is_between(written, logits), self.is_turn(written, logits)
+        between, turn = self.is_between(written, logits), self.is_turn(written, logits)
         for term, places in missing.items():
             begin = _begin_bonus(term, attention, places)
             go_on = max(begin, GO_ON) if between else GO_ON
@@ -202,9 +205,9 @@ class SentenceTerms:
 
     def is_turn(self, written: Sequence[int], logits: Logits) -> bool:
         """Whether a term may begin here: not where the model has a small word for it first, such as an article."""
-        return self._is_between(written, logits) and not self._terms.is_small[int(np.argmax(logits))]
+        return self.is_between(written, logits) and not self._terms.is_small[int(np.argmax(logits))]
 
-    def _is_between(self, written: Sequence[int], logits: Logits) -> bool:
+    def is_between(self, written: Sequence[int], logits: Logits) -> bool:
         """Whether a word may begin here. With the space first: if the model would begin one, or end the sentence."""
         subwords = self._terms.subwords
         if not written or not subwords.space_first:
@@ -223,66 +226,6 @@ def _begin_bonus(term: Term, attention: Floats | None, places: Sequence[int]) ->
             return FORCED
         bonus = BEGIN * min(1.0, share / 0.5) * (1.0 if is_top else 0.3)
     return _OPTIONAL * bonus if term.optional else bonus
-
-
-# --- for writer, beam and drafts --------------------------------------------------------------------------------------
-
-
-class ScoredRow(NamedTuple):
-    """A row that the model has scored."""
-
-    pieces: Pieces
-    """After what is written, before the piece that is scored."""
-    request: DecodeRequest
-    logits: Logits
-
-
-def steer(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
-    """The scores of these rows with their bonuses. Rows where a term may begin are looked at first, if the model can:
-    its attention says whether the term's turn has come."""
-    found = [row.logits for row in rows]
-    if writer.terms is None:
-        return found
-    missing = [_missing(writer, row.pieces) for row in rows]
-    asked = [
-        number
-        for number, row in enumerate(rows)
-        if writer.model.backend.can_look
-        and missing[number]
-        and writer.terms.is_turn([*writer.target.ids, *row.pieces], row.logits)
-    ]
-    attention: dict[int, Floats] = {}
-    if asked:
-        requests = [rows[number].request for number in asked]
-        looks = yield [LookRequest(one.state, one.memory, one.ids, one.limit) for one in requests]
-        attention = {
-            number: _on_words(writer, look.attention[:, :, -1]) for number, look in zip(asked, looks, strict=True)
-        }
-    for number, row in enumerate(rows):
-        if missing[number]:
-            written = [*writer.target.ids, *row.pieces]
-            found[number] = writer.terms.steered(row.logits, missing[number], written, attention.get(number))
-    return found
-
-
-def steer_looked_at(writer: Writer, logits: Logits, attention: Floats | None, pieces: Sequence[int]) -> Logits:
-    """The scores of what follows `pieces` with their bonuses, where the row's `attention` [L, H, S] is known."""
-    missing = _missing(writer, pieces)
-    if not missing:
-        return logits
-    assert writer.terms is not None
-    on_words = None if attention is None else _on_words(writer, attention)
-    return writer.terms.steered(logits, missing, [*writer.target.ids, *pieces], on_words)
-
-
-def _missing(writer: Writer, pieces: Sequence[int]) -> dict[Term, list[int]]:
-    if writer.terms is None:
-        return {}
-    return writer.terms.missing(writer.heard, writer.closing is not None, [*writer.target.ids, *pieces])
-
-
-def _on_words(writer: Writer, attention: Floats) -> Floats:
-    return writer.by_source_word(writer.model.attention.of(attention))
 
 
 def _words_begun(written: Sequence[int], subwords: Subwords) -> list[Pieces]:

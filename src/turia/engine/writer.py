@@ -16,7 +16,8 @@ from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.draft import Drafted
 from turia.engine.rows import SentenceRows
 from turia.engine.settings import LONGEST_WORD
-from turia.engine.terms import ScoredRow, SentenceTerms, steer, term_pieces
+from turia.engine.steering import ScoredRow, steer
+from turia.engine.terms import SentenceTerms, term_pieces
 from turia.policy.guards import length_limit
 from turia.text.choice import Flags
 from turia.text.subwords import WordJoiner
@@ -117,7 +118,7 @@ class Writer(SentenceRows):
         else:
             request = DecodeRequest(*self._unfed_with(memory, word_begun))
             ((self._decoded, logits),) = yield [request]
-        (steered,) = yield from self.steer([ScoredRow(tuple(word_begun), request, logits)])
+        (steered,) = yield from self.steer([ScoredRow(tuple(word_begun), request, self._decoded, logits)])
         return self._decoded, steered, memory.length
 
     def _greedy(self) -> Steps[list[int]]:

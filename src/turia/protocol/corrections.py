@@ -91,9 +91,18 @@ class Insert:
     """Of the line that is changed; a new one without."""
 
 
+@dataclass(frozen=True)
+class Mute:
+    """Take no words of the speaker, as in a break; or take them again."""
+
+    muted: bool
+
+
 TextChange = Correct | Insert
-OperatorMessage = TextChange | SettingsChange | Pause | EndOfStream
-_TEXT: Tagged[TextChange] = Tagged({"correct": Correct, "insert": Insert})
+OperatorMessage = TextChange | Mute | SettingsChange | Pause | EndOfStream
+_OWN: Tagged[TextChange | Mute] = Tagged({"correct": Correct, "insert": Insert, "mute": Mute})
+MUTED = "muted"
+"""Kind of the note that says from where on no words are taken (`on`), and from where on they are again (`off`)."""
 _STREAM = ("settings", "pause", "end")
 
 
@@ -103,7 +112,7 @@ def parse_operator(data: str | bytes) -> OperatorMessage:
         found = read_json(data)
         kind = found.get("type")
         if kind not in _STREAM:
-            return _TEXT.from_json(found)
+            return _OWN.from_json(found)
         _check_glossary(found.get("glossary"))
     except MismatchError as error:
         raise ProtocolError("message", error.without_text()) from None

@@ -24,7 +24,7 @@ from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.errors import ConfigError, InputError, ModelError
 from turia.policy.waitk import WaitK
-from turia.protocol.corrections import Correct, Insert, TextChange
+from turia.protocol.corrections import MUTED, Correct, Insert, Mute, TextChange
 from turia.protocol.events import Event, SettingsInForce, SourceWord
 from turia.protocol.messages import (
     EndOfStream,
@@ -134,6 +134,7 @@ class _State:
     inserted: Natural = 0
     """Lines that an operator put in."""
     own_latency: bool = False
+    muted: bool = False
 
 
 class Captions:
@@ -149,6 +150,7 @@ class Captions:
         ms: float = 0.0,
         at: float | None = None,
         inserted: int = 0,
+        muted: bool = False,
     ) -> None:
         self.translators, self.stream = translators, stream
         self.choice = choice
@@ -161,6 +163,8 @@ class Captions:
         self._at = at
         """When the last word was spoken, on the speaker's clock."""
         self.edits = Edits(inserted)
+        self._muted = muted
+        """Whether an operator wants no words of the speaker taken."""
         self._terms: Glossary | None = None
         """The glossary that was given to the stream last."""
         self.tentative: Tentative | None = None
@@ -202,7 +206,7 @@ class Captions:
             first_block=stream.settings.first_block,
             own_latency=found.own_latency,
         )
-        return cls(translators, stream, choice, progress, found.before, found.ms, found.at, found.inserted)
+        return cls(translators, stream, choice, progress, found.before, found.ms, found.at, found.inserted, found.muted)
 
     def state(self) -> str:
         """Everything `restore` needs, as JSON."""
@@ -227,6 +231,7 @@ class Captions:
                     choice.free,
                     self.edits.inserted,
                     choice.own_latency,
+                    self._muted,
                 )
             )
         )
@@ -255,6 +260,9 @@ class Captions:
 
     def _apply_one(self, item: Input, clock: Clock) -> Steps[list[Event]]:
         match item:
+            case Word() | Tail() if self._muted:
+                # It was heard by nobody here: what is said in a break is nowhere.
+                return []
             case Word(_, text, at):
                 self._follow_glossary()
                 self._at = at if at is None or self._at is None else max(self._at, at)
@@ -279,7 +287,17 @@ class Captions:
             case Steered():
                 if isinstance(item.message, Correct | Insert):
                     return [self.edits.event(item.message, self._now(clock))]
+                if isinstance(item.message, Mute):
+                    return (yield from self._mute(item.message.muted, clock))
                 return (yield from self._apply_one(item.message, clock))
+
+    def _mute(self, muted: bool, clock: Clock) -> Steps[list[Event]]:
+        """What was said before is written to its end."""
+        if muted == self._muted:
+            return []
+        self._muted = muted
+        records = yield from self.stream.pause_steps()
+        return self._events([*records, Note(MUTED, self.stream.sentence, "on" if muted else "off")], clock)
 
     def _relayed(self, item: Relayed, clock: Clock) -> Steps[list[Event]]:
         """What the session has done that this one follows."""
@@ -298,6 +316,8 @@ class Captions:
             events += yield from self._apply_one(Word(item.seq, item.text, item.at), clock)
         if segmenter.owes_end and not item.ends:
             events += self._events((yield from self.stream.pause_steps()), clock)
+        if item.muted is not None:
+            events += yield from self._mute(item.muted, clock)
         if item.speaker is not None:
             events += self._events([speaker_note(item.speaker, self.stream.sentence)], clock)
         if item.ends:

@@ -45,7 +45,8 @@ def choices_of(translators: Translators, chosen: NewSession) -> list[StreamChoic
     for name in chosen.also:
         if name not in translators:
             raise ProtocolError("model", f"no such model in also; this server has {', '.join(translators)}")
-        choice = chosen_stream(translators, replace(chosen, model=name, also=()))
+        # The terms of one direction are none of another.
+        choice = chosen_stream(translators, replace(chosen, model=name, also=(), glossary=None))
         choices.append(replace(choice, follows=True))
     pairs = [translators[choice.model].model.languages for choice in choices if choice.model in translators]
     if len({source for source, _ in pairs}) > 1:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from turia.protocol.corrections import MUTED
 from turia.protocol.messages import SettingsChange
 from turia.schema import JsonObject
 from turia.stream.turns import SPEAKER
@@ -36,6 +37,8 @@ class Relayed:
     """Words that the leader's segmenter looks ahead, from here on."""
     speaker: str | None = None
     """Who speaks behind it."""
+    muted: bool | None = None
+    """Whether the operator wants words taken behind it, if that has changed."""
     ends: bool = False
     """Nothing follows."""
 
@@ -84,6 +87,8 @@ class Relay:
                 open_input = replace(open_input, lengths=(*open_input.lengths, int(event["source_words"])))
             elif kind == "note" and event.get("kind") == SPEAKER and self.listens:
                 open_input = replace(open_input, speaker=str(event.get("detail", "")))
+            elif kind == "note" and event.get("kind") == MUTED:
+                open_input = replace(open_input, muted=event.get("detail") == "on")
             elif kind == "end":
                 open_input = replace(open_input, ends=True)
             open_input = replace(open_input, seq=number)

@@ -27,7 +27,7 @@ log = logging.getLogger("turia.server")
 
 
 @dataclass(frozen=True)
-class Request:
+class SteeringRequest:
     """Something that is asked of a session."""
 
     id: str
@@ -37,7 +37,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SteeringOutcome:
     """What became of a request so far."""
 
     taken: bool
@@ -47,7 +47,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SteeringAnswer:
     """What the server that has the session says."""
 
     status: int
@@ -61,7 +61,7 @@ class Requests(Protocol):
         """The request's id. It is gone after a while."""
         ...
 
-    def waiting(self, name: str) -> list[Request]:
+    def waiting(self, name: str) -> list[SteeringRequest]:
         """Requests that nobody has taken; notes that the server of this name has seen them."""
         ...
 
@@ -71,10 +71,10 @@ class Requests(Protocol):
 
     def answer(self, request_id: str, text: str) -> None: ...
 
-    def outcome(self, request_id: str) -> Outcome: ...
+    def outcome(self, request_id: str) -> SteeringOutcome: ...
 
 
-async def ask_others(cluster: Cluster, name: str, session_id: str, text: str) -> Answer | None:
+async def ask_others(cluster: Cluster, name: str, session_id: str, text: str) -> SteeringAnswer | None:
     """What the server that has the session says; None if no server has it. `name` is that of this server."""
     requests = cluster.requests
     request = await asyncio.to_thread(requests.put, session_id, text)
@@ -83,7 +83,7 @@ async def ask_others(cluster: Cluster, name: str, session_id: str, text: str) ->
         await asyncio.sleep(LOOK_SECONDS)
         found = await asyncio.to_thread(requests.outcome, request)
         if found.answer is not None:
-            return from_dict(Answer, read_json(found.answer))
+            return from_dict(SteeringAnswer, read_json(found.answer))
         late = time.monotonic() > until
         if not found.taken:
             members = await asyncio.to_thread(cluster.members)
@@ -92,11 +92,11 @@ async def ask_others(cluster: Cluster, name: str, session_id: str, text: str) ->
             if (late or everybody <= found.seen) and await asyncio.to_thread(requests.take, request):
                 return None
         elif late:
-            return Answer(503, "the server that has the session does not answer; try again")
+            return SteeringAnswer(503, "the server that has the session does not answer; try again")
 
 
 async def answer_others(
-    requests: Requests, name: str, has: Callable[[str], bool], do: Callable[[Request], Awaitable[None]]
+    requests: Requests, name: str, has: Callable[[str], bool], do: Callable[[SteeringRequest], Awaitable[None]]
 ) -> None:
     """Takes and does what is asked of sessions that this server `has`."""
     for request in await asyncio.to_thread(requests.waiting, name):
@@ -104,15 +104,15 @@ async def answer_others(
             continue
         try:
             await do(request)
-            answer = Answer(202)
+            answer = SteeringAnswer(202)
         except ProtocolError as error:
-            answer = Answer(422, str(error))
+            answer = SteeringAnswer(422, str(error))
         except HTTPException as error:
-            answer = Answer(error.status_code, str(error.detail))
+            answer = SteeringAnswer(error.status_code, str(error.detail))
         except StoreError:
             raise
         except Exception as error:
             # Those who follow sessions here must not wait for ever because of one request.
             log.error("a request of another server failed: %s", type(error).__name__)
-            answer = Answer(500, "the request failed at the server that has the session")
+            answer = SteeringAnswer(500, "the request failed at the server that has the session")
         await asyncio.to_thread(requests.answer, request.id, write_json(to_dict(answer)))

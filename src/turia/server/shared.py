@@ -17,7 +17,7 @@ from turia.protocol.messages import Refusal
 from turia.server.cluster import Cluster
 from turia.server.operator import steer_here
 from turia.server.progress import Progress
-from turia.server.requests import Request, answer_others
+from turia.server.requests import SteeringRequest, answer_others
 from turia.server.session import ActiveSession
 from turia.server.sessions import Hub
 from turia.server.stores.base import DamagedError, SessionStatus, StoreError
@@ -68,7 +68,7 @@ class Shared:
         session = self._hub.in_memory(session_id)
         return session is not None and session.task is not None
 
-    async def _steer(self, request: Request) -> None:
+    async def _steer(self, request: SteeringRequest) -> None:
         steer_here(self._hub, self._hub.in_memory(request.session), parse_operator(request.text))
 
     async def leave(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.server.redises import RedisServer
-from turia.server.requests import Outcome, Request
+from turia.server.requests import SteeringOutcome, SteeringRequest
 from turia.server.stores.base import StoreError
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_requests import REQUESTS, RedisRequests
@@ -15,14 +15,14 @@ def test_a_request_is_seen_by_all_and_taken_by_one(redis_server: RedisServer) ->
     store = RedisStore(redis_server.url)
     requests = RedisRequests(store.client)
     asked = requests.put("a session", '{"type":"pause"}')
-    assert requests.outcome(asked) == Outcome(False, None, frozenset())
-    expected = [Request(asked, "a session", '{"type":"pause"}')]
+    assert requests.outcome(asked) == SteeringOutcome(False, None, frozenset())
+    expected = [SteeringRequest(asked, "a session", '{"type":"pause"}')]
     assert requests.waiting("one") == requests.waiting("two") == requests.waiting("one") == expected
     assert requests.outcome(asked).seen == {"one", "two"}
     assert [requests.take(asked), requests.take(asked)] == [True, False]
     assert requests.waiting("three") == []
     requests.answer(asked, "done")
-    assert requests.outcome(asked) == Outcome(True, "done", frozenset({"one", "two"}))
+    assert requests.outcome(asked) == SteeringOutcome(True, "done", frozenset({"one", "two"}))
     assert 0 < store.client.ttl(f"turia:{{cluster}}:request:{asked}") <= 30
     store.close()
 

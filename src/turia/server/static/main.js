@@ -7,7 +7,7 @@ import { Dial } from "./dial.js";
 import { Listening } from "./listening.js";
 import { Rooms } from "./rooms.js";
 import { Player, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
-import { linkTranscripts, showStatus } from "./view.js";
+import { linkTranscripts, showMuted, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
 const KEY = "turia-key";
@@ -90,6 +90,7 @@ function forget(name) {
 
 function show(events) {
   captions.apply(events);
+  showMuted(events);
   for (const event of events) {
     if (event.type !== "settings") continue;
     trusted = event.punctuation;

@@ -4,7 +4,7 @@
 
 import { direction, languageName, languagesOf } from "./captions.js";
 import { Connection, serverInfo } from "./connection.js";
-import { showStatus } from "./view.js";
+import { showMuted, showStatus } from "./view.js";
 
 const find = (id) => document.getElementById(id);
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
@@ -222,7 +222,7 @@ function applyOne(event) {
       insertion(event);
       break;
     case "end":
-      for (const id of ["pause", "finish", "model", "policy"]) find(id).disabled = true;
+      for (const id of ["pause", "mute", "finish", "model", "policy"]) find(id).disabled = true;
       break;
     default: // later servers may say more
   }
@@ -246,6 +246,7 @@ find("to-end").addEventListener("click", () => {
 
 find("model").addEventListener("change", () => steer({ type: "settings", model: find("model").value }));
 find("policy").addEventListener("change", () => steer({ type: "settings", policy: find("policy").value }));
+find("mute").addEventListener("click", () => steer({ type: "mute", muted: find("mute").ariaPressed !== "true" }));
 find("pause").addEventListener("click", () => steer({ type: "pause" }));
 find("finish").addEventListener("click", () => {
   if (find("finish").dataset.sure) steer({ type: "end" });
@@ -288,6 +289,9 @@ async function setUp() {
   new Connection(session, null, {
     events: (events) => {
       for (const event of events) applyOne(event);
+      const muted = showMuted(events);
+      find("mute").ariaPressed = String(muted);
+      find("mute").textContent = muted ? "Go on" : "Pause";
       find("empty").hidden = sentences.size + insertions.size > 0;
       follow();
     },

@@ -3,7 +3,7 @@
 import { Captions, languageName } from "./captions.js";
 import { forgetPresence, showPresence } from "./presence.js";
 import { RoomConnection } from "./room_connection.js";
-import { linkTranscripts, showStatus } from "./view.js";
+import { linkTranscripts, showMuted, showStatus } from "./view.js";
 
 const name = decodeURIComponent(location.pathname.split("/")[2]);
 const find = (id) => document.getElementById(id);
@@ -85,6 +85,7 @@ function room(message, isNew) {
   captions.restart(shown?.language !== message.language);
   shown = message;
   spoken = false;
+  showMuted([{ type: "note", kind: "muted", detail: "off" }]);
   find("over").hidden = true;
   if (!captions.isEmpty) find("lobby").hidden = true;
   else lobby("Waiting for the speaker", "Captions appear here by themselves.", true);
@@ -92,6 +93,7 @@ function room(message, isNew) {
 
 function events(list) {
   captions.apply(list);
+  showMuted(list);
   spoken ||= captions.words.length > 0;
   if (spoken) find("lobby").hidden = true;
 }

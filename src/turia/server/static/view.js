@@ -98,8 +98,22 @@ export function linkTranscripts(session) {
   }
 }
 
+let current = ["idle", ""];
+let muted = false;
+
 export function showStatus(state, text) {
+  current = [state, text];
   const status = document.getElementById("status");
-  status.dataset.state = state;
-  status.textContent = text;
+  const paused = muted && state === "live";
+  status.dataset.state = paused ? "idle" : state;
+  status.textContent = paused ? "Paused" : text;
+}
+
+// An operator may want no words taken for a while; whether that is so now.
+export function showMuted(events) {
+  for (const event of events) {
+    if (event.type === "note" && event.kind === "muted") muted = event.detail === "on";
+  }
+  showStatus(...current);
+  return muted;
 }

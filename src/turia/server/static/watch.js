@@ -3,7 +3,7 @@
 import { Captions } from "./captions.js";
 import { Connection } from "./connection.js";
 import { forgetPresence, showPresence } from "./presence.js";
-import { linkTranscripts, showStatus } from "./view.js";
+import { linkTranscripts, showMuted, showStatus } from "./view.js";
 
 const session = decodeURIComponent(location.pathname.split("/").at(-1));
 const captions = new Captions(document);
@@ -12,6 +12,7 @@ linkTranscripts(session);
 new Connection(session, null, {
   events: (events) => {
     captions.apply(events);
+    showMuted(events);
     empty.hidden ||= captions.words.length > 0;
   },
   status: (state, text) => {

@@ -16,8 +16,7 @@ from typing import Any
 
 from turia.schema import from_dict, read_json, to_dict, write_json
 from turia.server.cluster import Member
-from turia.server.stores.redis_answers import answered
-from turia.server.stores.redis_requests import RedisRequests
+from turia.server.stores.redis_requests import RedisRequests, answered
 
 MEMBER_SECONDS = 5.0
 HANDED_SECONDS = 86_400

@@ -7,11 +7,15 @@ turia:{cluster}:request:ID   hash: `session`, `text`, `taken` once somebody has 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import redis
+
 from turia.server.access import new_secret
-from turia.server.requests import Outcome, Request
-from turia.server.stores.redis_answers import answered
+from turia.server.requests import SteeringOutcome, SteeringRequest
+from turia.server.stores.base import StoreError
 
 REQUESTS = "turia:{cluster}:requests"
 REQUEST_SECONDS = 30
@@ -38,7 +42,7 @@ class RedisRequests:
             pipe.execute()
         return request
 
-    def waiting(self, name: str) -> list[Request]:
+    def waiting(self, name: str) -> list[SteeringRequest]:
         with answered():
             ids = sorted(self._client.smembers(REQUESTS))
             if not ids:
@@ -55,7 +59,8 @@ class RedisRequests:
                         pipe.hset(_key(one), f"seen:{name}", 1)
                         pipe.expire(_key(one), REQUEST_SECONDS)
                 pipe.execute()
-        return [Request(one, session, text) for one, (session, text, taken, _) in found if session and not taken]
+        open_ones = [(one, session, text) for one, (session, text, taken, _) in found if session and not taken]
+        return [SteeringRequest(*one) for one in open_ones]
 
     def take(self, request_id: str) -> bool:
         with answered():
@@ -67,12 +72,21 @@ class RedisRequests:
             pipe.expire(_key(request_id), REQUEST_SECONDS)
             pipe.execute()
 
-    def outcome(self, request_id: str) -> Outcome:
+    def outcome(self, request_id: str) -> SteeringOutcome:
         with answered():
             found = self._client.hgetall(_key(request_id))
         seen = frozenset(key.removeprefix("seen:") for key in found if key.startswith("seen:"))
-        return Outcome("taken" in found, found.get("answer"), seen)
+        return SteeringOutcome("taken" in found, found.get("answer"), seen)
 
 
 def _key(request: str) -> str:
     return f"turia:{{cluster}}:request:{request}"
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """An error of Redis as one of the store's, at once."""
+    try:
+        yield
+    except redis.RedisError as error:
+        raise StoreError("the store of sessions does not answer") from error
