@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from tests.server.fakes import fake_translators
 from turia.errors import ModelError
+from turia.server import sessions
 from turia.server.access import Keys
 from turia.server.app import Access, make_app
 from turia.server.limits import Limits
@@ -67,6 +68,17 @@ def test_a_session_waits_for_the_models_and_for_their_capacity(tmp_path: Path, l
         answers = [answer.result(30) for answer in asked]
         assert sorted(answer.status_code for answer in answers) == [201, 201, 503]
         assert {answer.json()["code"] for answer in answers if answer.status_code == 503} == {"capacity"}
+
+
+def test_a_session_that_has_waited_long_is_told_to_come_again(
+    tmp_path: Path, loading: Loading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "START_SECONDS", 0.01)
+    with client_of(app_of(tmp_path, loading)) as client:
+        answer = client.post("/api/sessions", json={})
+        assert (answer.status_code, answer.json()["code"]) == (503, "not-ready")
+        assert int(answer.headers["retry-after"]) > 0
+        loading.end.set()
 
 
 def test_models_that_cannot_be_made_ready_end_the_server_with_their_error(

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -39,6 +40,8 @@ T = TypeVar("T")
 MOST_FAILURES = 3
 SWEEP_SECONDS = 5.0
 FORGET_SECONDS = 3600.0
+START_SECONDS = 20.0
+"""That a session waits for models that are being loaded; then it is refused, and may come again."""
 Preparation = Callable[[], int]
 """What is left to do with the models before streams are taken. Gives how many the machine holds."""
 log = logging.getLogger("turia.server")
@@ -92,6 +95,12 @@ class Hub:
         self.ready = not self.draining
         self.started.set()
         log.info("ready", extra={"models": ",".join(self.translators), "streams": self.limits.streams})
+
+    async def _wait_for_models(self) -> None:
+        # Where they are ready, nobody else may run in between.
+        if not self.started.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.started.wait(), START_SECONDS)
 
     async def do_when_idle(self, work: Callable[[], T]) -> T:
         """The result of short work with the models, which is done when no session waits."""
@@ -163,7 +172,7 @@ class Hub:
 
     async def create(self, owner: str, choice: StreamChoice, leader: ActiveSession | None = None) -> tuple[str, str]:
         """A new session's id and secret; one that follows a `leader` has the leader's."""
-        await self.started.wait()
+        await self._wait_for_models()
         if self.cluster is None:
             self.occupancy.refuse_if_full(owner)
         else:
@@ -223,7 +232,7 @@ class Hub:
         """A new connection to a session."""
         reader = EventReader(role)
         if role == "speaker":
-            await self.started.wait()
+            await self._wait_for_models()
             if is_follower(session.id):
                 raise ProtocolError("role", "this session gets its words from another one; speak there")
             if turn < session.turn:
