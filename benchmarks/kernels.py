@@ -1,10 +1,14 @@
-"""What native code changes in quality, and in time: BLEU on a dev set with ONNX Runtime and with native code.
+"""What native code gains in time, and what it changes in quality, beside ONNX Runtime and CTranslate2 in one run.
 
-    python -m benchmarks.kernels de-en --dev deen.dev.tsv.xz [--sentences 200] [--k 4] [--out kernels.json]
+    python -m benchmarks.kernels de-en --out kernels.json [--rounds 3] [--dev deen.dev.tsv.xz --sentences 200]
 
-The streams are the model's own (its beam, its history) with the reference's sentences. Native code rounds a few numbers
-otherwise, so now and then a sentence is written otherwise. The difference of BLEU comes with its 95 % interval, by
-paired bootstrap. Exit code 1 if native code loses more than 0.1 BLEU.
+Time: a word of the sample speech, greedy and with a beam of 4; and source words a second of 1 to 64 streams, which
+translate the same 64 sentences of 12 words. All is processor time of one thread, measured in turn; the best round
+counts, and ratios are to be quoted. It needs the package ctranslate2.
+
+Quality, with `--dev`: BLEU of the model's own streams, with the reference's sentences. Native code rounds a few numbers
+otherwise, so now and then a sentence is written otherwise. The difference comes with its 95 % interval, by paired
+bootstrap. Exit code 1 if native code loses more than 0.1 BLEU.
 """
 
 from __future__ import annotations
@@ -13,20 +17,107 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.commit import commit
 from benchmarks.int8 import dev_documents, translate
+from turia.engine.backend import Steps
+from turia.engine.batcher import run_together
+from turia.engine.model import Model
+from turia.engine.settings import Settings
+from turia.engine.stream import Stream
 from turia.experiments.bench import processor
+from turia.experiments.contest import CTranslate2Streamer, Streamer, TuriaStreamer
+from turia.experiments.cost import sample
+from turia.export.as_ctranslate2 import save_as_ctranslate2
 from turia.runtime.kernels import Kernels, named
-from turia.runtime.translator import Translator
+from turia.runtime.translator import Translator, find_model
+from turia.segmenter.online import GivenSegmenter
+from turia.text.sentence_ends import sentences
 
+KINDS: tuple[Kernels, Kernels] = ("onnx", "native")
+BEAMS = (1, 4)
+STREAMS = (1, 4, 16, 64)
+WORDS = 12
+"""Of a sentence, where many streams run at once."""
 SAMPLES = 1000
 MOST_LOSS = 0.1
+
+
+def words_in_turn(models: dict[str, Model], folder: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Milliseconds a source word, by the beam, of each contestant."""
+    one = next(iter(models.values()))
+    speech = sentences(sample(one.languages[0]), one.languages[0])
+    count = sum(map(len, speech))
+    found: dict[str, dict[str, float]] = {}
+    with TemporaryDirectory(prefix="turia-") as other:
+        save_as_ctranslate2(folder, Path(other))
+        for beam in BEAMS:
+            settings = Settings(k=4, gamma=one.gamma, history=0, beam=beam)
+            contestants: dict[str, Streamer] = {
+                **{name: TuriaStreamer(model, settings) for name, model in models.items()},
+                "CTranslate2": CTranslate2Streamer(Path(other), one, settings),
+            }
+            best = found.setdefault(f"beam {beam}", {})
+            for turn in range(rounds + 1):
+                for name, streamer in contestants.items():
+                    began = time.process_time()
+                    streamer(speech if turn else speech[:1])
+                    if turn:
+                        best[name] = min(1000 * (time.process_time() - began) / count, best.get(name, float("inf")))
+    return found
+
+
+def streams_in_turn(models: dict[str, Model], rounds: int) -> dict[str, dict[str, dict[int, float]]]:
+    """Source words a second of so many streams, by the kernels and the beam."""
+    one = next(iter(models.values()))
+    said = [words[:WORDS] for words in sentences(sample(one.languages[0]), one.languages[0]) if len(words) >= WORDS]
+    most = max(STREAMS)
+    speech = [said[number % len(said)] for number in range(most)]
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for turn in range(rounds + 1):
+        for beam in BEAMS:
+            for streams in STREAMS:
+                # The first turn loads graphs.
+                spoken = [speech[first::streams] for first in range(streams)]
+                spoken = spoken if turn else [one[:1] for one in spoken]
+                for name, model in models.items():
+                    settings = Settings(k=4, gamma=model.gamma, history=0, beam=beam)
+                    began = time.process_time()
+                    run_together([_speak(model, settings, one) for one in spoken], model.backend, 4 * most)
+                    rate = most * WORDS / (time.process_time() - began)
+                    best = found.setdefault(name, {}).setdefault(f"beam {beam}", {})
+                    best[streams] = max(rate if turn else 0.0, best.get(streams, 0.0))
+    return found
+
+
+def _speak(model: Model, settings: Settings, speech: Sequence[Sequence[str]]) -> Steps[None]:
+    stream = Stream(model, GivenSegmenter([len(words) for words in speech]), settings)
+    for words in speech:
+        for word in words:
+            yield from stream.push_steps(word)
+
+
+def quality(translators: dict[str, Translator], dev: Path, most: int) -> dict[str, Any]:
+    """BLEU of both, at k = 4."""
+    documents = dev_documents(dev, next(iter(translators.values())), most)
+    references = [target for document in documents for target in document.target]
+    texts = [translate(one, documents, 4, one.config.history) for one in translators.values()]
+    scores = [BLEU().corpus_score(text, [references]).score for text in texts]
+    return {
+        "dev": dev.name,
+        "sentences": len(references),
+        "bleu": dict(zip(translators, scores, strict=True)),
+        "interval": interval(texts[0], texts[1], references),
+        "same": sum(one == other for one, other in zip(*texts, strict=True)) / len(references),
+    }
 
 
 def interval(one: list[str], other: list[str], references: list[str]) -> tuple[float, float]:
@@ -45,41 +136,25 @@ def interval(one: list[str], other: list[str], references: list[str]) -> tuple[f
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--dev", type=Path, required=True, help="document, source and target parted by tabs; .xz too")
-    parser.add_argument("--sentences", type=int, default=200, help="the first so many; 0 takes all")
-    parser.add_argument("--k", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--dev", type=Path, help="document, source and target parted by tabs; .xz too")
+    parser.add_argument("--sentences", type=int, default=200, help="of --dev, the first so many; 0 takes all")
     parser.add_argument("--out", type=Path, help="file for the figures")
     given = parser.parse_args()
-    texts, seconds, names = [], [], []
-    kinds: tuple[Kernels, Kernels] = ("onnx", "native")
-    for kernels in kinds:
-        translator = Translator.load(given.model, kernels=kernels)
-        documents = dev_documents(given.dev, translator, given.sentences)
-        began = time.process_time()
-        texts.append(translate(translator, documents, given.k, translator.config.history))
-        seconds.append(time.process_time() - began)
-        names.append(named(translator.model.backend))
-    references = [target for document in documents for target in document.target]
-    scores = [BLEU().corpus_score(text, [references]).score for text in texts]
-    found = {
-        "machine": processor(),
-        "date": str(date.today()),
-        "commit": commit(),
-        "model": given.model,
-        "dev": given.dev.name,
-        "sentences": len(references),
-        "k": given.k,
-        "kernels": names,
-        "bleu": scores,
-        "interval": interval(*texts, references),
-        "same": sum(one == other for one, other in zip(*texts, strict=True)) / len(references),
-        "seconds": seconds,
-    }
+    translators = {kernels: Translator.load(given.model, kernels=kernels) for kernels in KINDS}
+    models: dict[str, Model] = {kernels: translator.model for kernels, translator in translators.items()}
+    found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
+    found |= {"model": given.model, "kernels": [named(model.backend) for model in models.values()]}
+    found["milliseconds_per_word"] = words_in_turn(models, find_model(given.model), given.rounds)
+    found["words_per_second"] = streams_in_turn(models, given.rounds)
+    if given.dev:
+        found["quality"] = quality({str(name): one for name, one in translators.items()}, given.dev, given.sentences)
     text = json.dumps(found, indent=1)
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
     print(text)
-    return int(scores[0] - scores[1] > MOST_LOSS)
+    scores = found["quality"]["bleu"] if given.dev else dict.fromkeys(KINDS, 0.0)
+    return int(scores["onnx"] - scores["native"] > MOST_LOSS)
 
 
 if __name__ == "__main__":

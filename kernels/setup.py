@@ -11,7 +11,14 @@ setup(
             [f"csrc/{name}.c" for name in SOURCES],
             depends=[f"csrc/{name}.h" for name in ("api", "simd", "step", "target")],
             # No contraction: what is fused is written so, and every processor rounds alike.
-            extra_compile_args=["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden"],
+            extra_compile_args=[
+                "-std=gnu11",
+                "-O3",
+                "-ffp-contract=off",
+                "-fno-math-errno",
+                "-fvisibility=hidden",
+                "-g0",
+            ],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
         )

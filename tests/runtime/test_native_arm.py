@@ -19,7 +19,7 @@ def sums(compiler: str, folder: Path, *run_by: str) -> dict[str, str]:
     sources = sorted(SOURCES.glob("*.c"))
     subprocess.run([compiler, *FLAGS, *map(str, sources), "-o", str(program), "-lm"], check=True)
     printed = subprocess.run([*run_by, str(program)], check=True, capture_output=True, text=True).stdout
-    return dict(line.split() for line in printed.splitlines())  # type: ignore[misc]
+    return dict(line.split() for line in printed.splitlines())
 
 
 @pytest.mark.slow
