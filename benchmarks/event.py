@@ -38,6 +38,7 @@ from tests.formats.cues import parse
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer, cut_connection
 from turia.formats.output import TextOutput
+from turia.policy.waitk import WaitK
 from turia.protocol.client import Follower, Speaker
 from turia.stream.trace import Record, SentenceEnd, Write
 
@@ -234,7 +235,7 @@ class Expected:
 
 
 def expected(model: str, words: Sequence[str]) -> Expected:
-    stream = fake_translators(names=MODELS)[model].stream(k=K, punctuation=True)
+    stream = fake_translators(names=MODELS)[model].stream(policy=WaitK(K), punctuation=True)
     records: list[Record] = [record for word in words for record in stream.push(word)]
     records += stream.flush()
     target, source, said = io.StringIO(), io.StringIO(), iter(words)

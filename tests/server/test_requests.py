@@ -78,7 +78,7 @@ async def look(cluster: FakeCluster, name: str, has: bool, error: Exception | No
 )
 def test_the_server_that_has_the_session_answers(error: Exception | None, expected: SteeringAnswer) -> None:
     async def ask() -> None:
-        cluster = FakeCluster(["one", "two", "three"])
+        cluster: Any = FakeCluster(["one", "two", "three"])
         two, three = look(cluster, "two", False), look(cluster, "three", True, error)
         answer, *done = await asyncio.gather(ask_others(cluster, "one", "a session", "text"), two, three)
         assert answer == expected
@@ -89,7 +89,7 @@ def test_the_server_that_has_the_session_answers(error: Exception | None, expect
 
 def test_when_all_have_looked_and_nobody_has_it_that_is_known() -> None:
     async def ask() -> None:
-        cluster = FakeCluster(["one", "two"])
+        cluster: Any = FakeCluster(["one", "two"])
         answer, _ = await asyncio.gather(ask_others(cluster, "one", "a session", "text"), look(cluster, "two", False))
         assert answer is None
         # Whoever looks later leaves it alone.
@@ -102,8 +102,9 @@ def test_nobody_waits_for_ever_for_a_server_that_died(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.0)
 
     async def ask() -> None:
-        assert await ask_others(FakeCluster(["one", "dead"]), "one", "a session", "text") is None
-        taken = FakeCluster(["one", "dead"], taken={"1"})
+        waiting: Any = FakeCluster(["one", "dead"])
+        assert await ask_others(waiting, "one", "a session", "text") is None
+        taken: Any = FakeCluster(["one", "dead"], taken={"1"})
         answer = await ask_others(taken, "one", "a session", "text")
         assert answer == SteeringAnswer(503, "the server that has the session does not answer; try again")
 
