@@ -6,13 +6,17 @@ When a sentence is complete, the beam compares continuations by log-probability 
 what Turia does; more prefers longer ones. The penalty has no part in how hypotheses grow, only in when the search ends
 and which of them wins. So one search tells what each penalty would have chosen, and all are measured on the same words
 before it. The sentences are the corpus's, each a stream by itself, without history.
+
+    python -m benchmarks.length FOLDER CORPUS --store 1.5
+
+measures nothing, but stores a penalty in the config.json of a model folder (`length_penalty`).
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +29,8 @@ from turia.engine.writer import Writer
 from turia.evaluation.quality import bleu, paired_p_values
 from turia.experiments.jobs import Job, translate_all
 from turia.formats.documents import read
-from turia.runtime.translator import Translator
+from turia.runtime.folder import load_folder, write_config, write_sums
+from turia.runtime.translator import Translator, find_model
 from turia.segmenter.online import GivenSegmenter
 from turia.text.symbols import STOPPING_IDS
 
@@ -120,7 +125,13 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=8)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--penalty", type=float, nargs="+", default=[0.8, 1.0, 1.2, 1.5, 2.0])
+    parser.add_argument("--store", type=float, help="store this penalty in the model folder, and measure nothing")
     arguments = parser.parse_args()
+    if arguments.store is not None:
+        folder = find_model(arguments.model)
+        write_config(replace(load_folder(folder).config, length_penalty=arguments.store), folder)
+        write_sums(folder)
+        return
     translator = Translator.load(arguments.model)
     documents = read(Corpus(path=arguments.corpus), *translator.model.languages, held_out=True)
     every = (pair for one in documents for pair in zip(one.source, one.target, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -250,6 +252,23 @@ def test_the_first_end_that_looks_best_does_not_end_the_search() -> None:
     stream = Stream(fake_model(Tempting()), GivenSegmenter([1, 9]), Settings(k=1, beam=2))
     # ln 0.9 + ln 0.55 are -0.35 a piece, ahead of -0.45 of what goes on; but that has -0.23 in the end.
     assert written(stream, ["pu"]) == ["ka", "mi", "mi"]
+
+
+@pytest.mark.parametrize(("penalty", "words"), [(1.0, ["ka"]), (3.0, ["ka", "mi", "mi"])])
+def test_a_penalty_of_length_prefers_longer_translations(penalty: float, words: list[str]) -> None:
+    class Early(Fake):
+        def logits(self, state: TargetSeen) -> Logits:
+            path = current([row.piece for row in state.rows])
+            chances = {0: {KA: 0.9, LE: 0.1}, 1: {END_ID: 0.7, MI: 0.3}, 2: {MI: 1.0}, 3: {END_ID: 1.0}}
+            scores = np.full(len(subwords()), -50.0, dtype=np.float32)
+            for piece, chance in chances[min(len(path), 3)].items():
+                scores[piece] = np.log(chance)
+            return scores
+
+    model = replace(fake_model(Early()), length_penalty=penalty)
+    stream = Stream(model, GivenSegmenter([1, 9]), Settings(k=1, beam=2))
+    # -0.46 for two pieces and -1.31 for four: the mean prefers the first, divided by the cube the second is better.
+    assert written(stream, ["pu"]) == words
 
 
 def test_ends_by_three_names_are_one() -> None:

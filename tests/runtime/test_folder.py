@@ -147,6 +147,7 @@ def test_sums_name_files_of_the_folder(folder: Path, line: str) -> None:
         (lambda data: data.pop("format"), f"format None, {READS}; install the release"),
         (lambda data: data.pop("gamma"), "missing key 'gamma'"),
         (lambda data: data.update(gamma="fast"), "gamma is 'fast', expected a number"),
+        (lambda data: data.update(length_penalty=-1), "length_penalty is -1, expected"),
         (lambda data: data.update(shape=3), "shape is 3, expected a table"),
         (lambda data: data["shape"].update(heads=0), "shape.heads is 0, expected a whole number from 1"),
         (

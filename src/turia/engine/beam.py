@@ -50,11 +50,6 @@ class Hypothesis:
     def ended(self) -> bool:
         return bool(self.pieces) and self.pieces[-1] in STOPPING_IDS
 
-    @property
-    def per_piece(self) -> float:
-        """Mean log-probability, so that short translations are not preferred."""
-        return self.score / max(1, len(self.pieces))
-
 
 @dataclass(frozen=True)
 class Ending:
@@ -65,6 +60,9 @@ class Ending:
     others, and the search ends when the best one alive is no better than the worst of as many ended ones."""
     counted: int = 0
     """Pieces before the continuation that count for the mean of its log-probabilities."""
+    length_penalty: float = 1.0
+    """Log-probabilities are divided by the number of pieces to this power. 1 is the mean, so that short translations
+    are not preferred; more prefers longer ones."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class BeamSearch:
             grown = self._grown(alive)
             alive = [hypothesis for hypothesis in grown if not hypothesis.ended]
             new = [hypothesis for hypothesis in grown if hypothesis.ended]
-            ended = max([*new, *([ended] if ended else [])], key=lambda h: h.per_piece, default=None)
+            ended = max([*new, *([ended] if ended else [])], key=self._worth, default=None)
             if ends < width <= ends + len(new):
                 # What goes on for as long again is a loop, however sure of itself.
                 most = min(most, 2 * len(grown[0].pieces) + PLANNED_PER_WORD)
@@ -102,32 +100,34 @@ class BeamSearch:
             if not alive or (len(grown[0].pieces) >= most and self._has_word(alive[0])):
                 break
             # That the first end looks best is not enough: ends are likely early, and translations came out short.
-            if ended and ends >= width and alive[0].per_piece < ended.per_piece:
+            if ended and ends >= width and self._worth(alive[0]) < self._worth(ended):
                 break
             alive = yield from self._decode(alive)
         # What has no end is whole only if the search has found too few ends.
         whole = [] if ended and ends >= width else [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
-        return max([*whole, *([ended] if ended else [])], key=lambda h: h.per_piece)
+        return max([*whole, *([ended] if ended else [])], key=self._worth)
 
     def _best_as_generate(self, start: Hypothesis) -> Steps[Hypothesis]:
-        """As in transformers, with a length penalty of 1 and without early stopping."""
+        """As in transformers, without early stopping."""
         width, alive = self.width, [start]
         ended: list[Hypothesis] = []
         while True:
             # Of twice as many, enough are left to go on with if others end.
             best = self._grown(alive, 2 * width)
             ended += [hypothesis for hypothesis in best[:width] if hypothesis.ended]
-            ended = sorted(ended, key=lambda h: -self._mean(h))[:width]
+            ended = sorted(ended, key=lambda h: -self._worth(h))[:width]
             alive = [hypothesis for hypothesis in best if not hypothesis.ended][:width]
-            if not alive or (len(ended) == width and self._mean(alive[0]) <= self._mean(ended[-1])):
+            if not alive or (len(ended) == width and self._worth(alive[0]) <= self._worth(ended[-1])):
                 break
             if len(best[0].pieces) >= self.most and (ended or self._has_word(alive[0])):
                 break
             alive = yield from self._decode(alive)
         return ended[0] if ended else alive[0]
 
-    def _mean(self, hypothesis: Hypothesis) -> float:
-        return hypothesis.score / (self.ending.counted + len(hypothesis.pieces))
+    def _worth(self, hypothesis: Hypothesis) -> float:
+        """What is compared of continuations of different lengths."""
+        length = max(1, self.ending.counted + len(hypothesis.pieces))
+        return float(hypothesis.score / length**self.ending.length_penalty)
 
     def _decode(self, alive: list[Hypothesis]) -> Steps[list[Hypothesis]]:
         """The hypotheses with scores of what follows them."""

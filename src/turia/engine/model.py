@@ -78,6 +78,8 @@ class Model:
     """Hypotheses of the search that streams have unless told otherwise."""
     search: Search = "turia"
     """How a beam ends."""
+    length_penalty: float = 1.0
+    """Of a beam: whole translations are compared by log-probability / pieces ** length_penalty."""
     attention: Attention = Attention()
     heads: Mapping[str, Head] = field(default_factory=dict)
     """What learned policies look through, by name."""

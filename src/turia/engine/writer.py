@@ -192,7 +192,8 @@ class Writer(SentenceRows):
 
     def beam_rules(self, may_end: bool) -> Ending:
         """How a beam ends, of a search in which the sentence `may_end`."""
+        penalty = self.model.length_penalty
         if not may_end or self.model.search == "turia":
-            return Ending()
+            return Ending(length_penalty=penalty)
         # The piece of the language counts, as `generate` predicts it by force.
-        return Ending(as_generate=True, counted=int(self.model.target_piece is not None and not self.target.ids))
+        return Ending(True, int(self.model.target_piece is not None and not self.target.ids), penalty)

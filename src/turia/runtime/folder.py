@@ -93,6 +93,8 @@ class ModelConfig:
     """Points of a policy that were measured, from the soonest to the surest; without them, wait-k's."""
     search: Search = "turia"
     """How a beam over a whole sentence ends."""
+    length_penalty: AboveZero = 1.0
+    """A beam compares whole translations by log-probability / pieces ** length_penalty: more prefers longer ones."""
     source_piece: int | None = None
     """The piece that a source begins with: its language, or that of the target."""
     target_piece: int | None = None
@@ -156,8 +158,10 @@ class ModelFolder:
 
     def translating_sha256(self) -> str:
         """Of what translates, whatever the policy: all of it but the keys that only say which policy is usual, what the
-        dial offers and where policies look."""
-        config = {key: value for key, value in to_dict(self.config).items() if key not in _OF_POLICIES}
+        dial offers and where policies look. A key that says what is meant without it does not count."""
+        usual = {item.name: item.default for item in dataclasses.fields(ModelConfig)}
+        own = {key for key, value in vars(self.config).items() if key not in _OF_POLICIES and value != usual[key]}
+        config = {key: value for key, value in to_dict(self.config).items() if key in own}
         sums = {name: value for name, value in read_sums(self.path).items() if name != CONFIG_FILE}
         return hashlib.sha256(json.dumps([config, sums], sort_keys=True).encode()).hexdigest()
 

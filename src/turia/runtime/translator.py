@@ -140,6 +140,7 @@ class Translator:
             closes_prefixes=config.closes_prefixes,
             recompute=config.recompute,
             search=config.search,
+            length_penalty=config.length_penalty,
             layers=shape.decoder_layers,
             policy=default_policy(config.policy) if policy is None else parse_policy(policy),
             dial=config.dial or USUAL_DIAL,
