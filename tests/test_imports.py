@@ -164,13 +164,27 @@ for module in modules:
 
 def importable(packages: Iterable[str], extras: Iterable[str]) -> None:
     """Imports all of the packages, in a process that has only the libraries of some extras; but for the files that
-    import a library of another extra at their top. Whoever imports such a file at its own top is found out."""
+    import a library of another extra at their top. Whoever imports such a file at its own top is found out, unless
+    both are in one folder for such files (`server/stores`)."""
     blocked = libraries(EXTRAS) - libraries(extras)
-    modules = [
+    needing = {
         module
         for module in MODULES
+        if {name.split(".")[0] for name in imported_modules(module, at_top=True)} & (blocked | FOREIGN)
+    }
+    while beside := {
+        module
+        for module in MODULES.keys() - needing
+        if module.count(".") > 2
+        if any(
+            name.rpartition(".")[0] == module.rpartition(".")[0] for name in imported_modules(module, True) & needing
+        )
+    }:
+        needing |= beside
+    modules = [
+        module
+        for module in MODULES.keys() - needing
         if module.count(".") and package_of(module) in packages and module != "turia.__main__"
-        if not {name.split(".")[0] for name in imported_modules(module, at_top=True)} & (blocked | FOREIGN)
     ]
     command = [sys.executable, "-c", BLOCKED_IMPORT, ",".join(sorted(blocked)), ",".join(modules)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

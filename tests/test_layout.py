@@ -74,7 +74,7 @@ def test_a_package_has_no_code_in_its_own_file() -> None:
                 assert rest == [], f"{module}: expected a docstring alone"
 
 
-MOST_LINES = 450
+MOST_LINES = 500
 """A hard limit; 400 are plenty for one subject."""
 
 

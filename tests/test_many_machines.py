@@ -27,6 +27,7 @@ from tests.server.redises import RedisServer, skip_without_redis
 from tests.server.servers import free_port
 from tests.training.toy import toy_recipe
 from turia.corpus.prepare import prepare
+from turia.policy.waitk import WaitK
 from turia.protocol.client import BusyError, Follower, Speaker
 from turia.server.choices import Translators
 from turia.stream.trace import Write
@@ -41,7 +42,7 @@ def load_fakes(deployed: Any) -> Translators:
 
 def undisturbed(words: list[str], k: int) -> list[str]:
     """What `chaos` makes of these words where nothing happens."""
-    stream = load_fakes(None)["chaos"].stream(k=k, punctuation=True)
+    stream = load_fakes(None)["chaos"].stream(policy=WaitK(k), punctuation=True)
     records = [record for word in words for record in stream.push(word)] + stream.flush()
     return [record.word for record in records if isinstance(record, Write)]
 

@@ -15,9 +15,9 @@ from turia.segmenter.online import GivenSegmenter
 MODEL = fake_model(Echo())
 
 
-def pushed(words: str, lengths: list[int], **chosen: bool) -> Stream:
+def pushed(words: str, lengths: list[int], recompute: bool = False) -> Stream:
     """A stream of wait-2. Every word is one piece, and the source begins with a symbol."""
-    stream = Stream(MODEL, GivenSegmenter(lengths), Settings(k=2, history=10, **chosen))
+    stream = Stream(MODEL, GivenSegmenter(lengths), Settings(k=2, history=10, recompute=recompute))
     for word in words.split():
         stream.push(word)
     return stream

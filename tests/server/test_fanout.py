@@ -272,7 +272,7 @@ def test_the_audience_chooses_among_latencies_that_share_the_encoder(tmp_path: P
         tags = ["en-x-k3", "en-x-hold-n-n-1", "fr", "fr-x-k3", "fr-x-hold-n-n-1"]
         assert targets_of(hub, leader) == [("en", session_id), *((tag, f"{session_id}.{tag}") for tag in tags)]
         followers = [await found(hub, f"{session_id}.{tag}") for tag in tags]
-        assert hub.member().streams == 6, "each latency of each language has a place"
+        assert hub.occupancy.member().streams == 6, "each latency of each language has a place"
         hub.take(leader, words("ka le mi no. pu ra so ka"))
         hub.take(leader, [SettingsChange(9, k=1), *words("le mi", 10), EndOfStream(12)])
         await settled(leader, *followers)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from turia.errors import ConfigError, InputError
+from turia.policy.waitk import WaitK
 from turia.schema import from_dict
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
@@ -111,7 +112,7 @@ def test_replicas_load_models_with_the_search_and_history_of_the_deployment(tmp_
 
     write_random_folder(tmp_path, "tiny", "int8", ("de", "en"), vocabulary=500)
     deployed = Deployed("redis://127.0.0.1", (str(tmp_path),), 1, history=7, beam=3)
-    settings = load_models(deployed)["de-en"].stream(k=1, punctuation=True).settings
+    settings = load_models(deployed)["de-en"].stream(policy=WaitK(1), punctuation=True).settings
     assert (settings.history, settings.beam) == (7, 3)
 
 

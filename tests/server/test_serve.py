@@ -11,6 +11,7 @@ import pytest
 from turia.cli import main
 from turia.engine.backend import EncodeRequest
 from turia.errors import InputError, ResourceError
+from turia.policy.waitk import WaitK
 from turia.runtime.folder import load_folder
 from turia.server.choices import Translators
 from turia.server.limits import Limits
@@ -157,7 +158,7 @@ def test_search_and_history_of_a_server_are_the_models_own_unless_told(
     command = ["serve", "--model", str(tmp_path), "--streams", "1"]
     assert main(command) == 0
     assert main([*command, "--beam", "3", "--history", "7"]) == 0
-    own, told = (translators["de-en"].stream(k=1, punctuation=True).settings for translators in served)
+    own, told = (translators["de-en"].stream(policy=WaitK(1), punctuation=True).settings for translators in served)
     config = load_folder(tmp_path).config
     assert (own.beam, own.history) == (config.beam, config.history)
     assert (told.beam, told.history) == (3, 7)
