@@ -61,9 +61,9 @@ class Limits:
     """Silence of a speaker that closes a sentence, where the client has not chosen; 0 for never."""
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
-    large: float = 512 * 1024.0
+    large: float = 128 * 1024.0
     """Bytes of large messages, such as glossaries, that one key may send at once; later at a rate."""
-    steered: float = 100.0
+    steered: float = 20.0
     """Changes that operators may ask of one session at once; later at a rate."""
     quota: int = 0
     """Bytes that the sessions of one key may take in the store; 0 for no limit."""
