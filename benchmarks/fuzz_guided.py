@@ -114,7 +114,7 @@ FEED_TEXTS = {
     "whisperlivekit": '{"type": "config"}\n{"lines": [{"speaker": 1, "text": "ka le", "start": "0:00:01", "end": '
     '"0:00:02"}], "buffer_transcription": "mi"}\n{"type": "ready_to_stop"}',
     "srt": "1\n00:00:01,000 --> 00:00:02,500\n<i>ka le</i>\n\n2\n00:00:03,000 --> 00:00:04,000\nmi\n",
-    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.500 line:0\n<v Anna>ka <00:01.500>le</v>\n\nNOTE\n\n0:03.000 --> 00:04.000\n",
+    "vtt": "WEBVTT\n\n00:01.000 --> 00:02.500 line:0\n<v Anna>ka <00:01.500>le</v>\n\nNOTE\n\n0:03.000 --> 0:04.000\nx",
 }
 
 

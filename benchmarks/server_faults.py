@@ -1,7 +1,8 @@
 """What a server must survive, at full size: python -m benchmarks.server_faults [SCENARIO ...]
 
 Connections cut at random bytes, `kill -9` in mid-stream, many viewers, a reader of one byte a second, fuzzed messages,
-idle sockets, the attacks of benchmarks/server_attacks.py, and what comes with years (benchmarks/server_long.py). Every
+idle sockets, the attacks of benchmarks/server_attacks.py and benchmarks/server_surfaces.py, and what comes with years
+(benchmarks/server_long.py). Every
 scenario checks that nothing is lost or doubled and that the server logs no fault. The models are fakes: it is the
 server that is tried. tests/server/test_faults.py runs the faults at a small size; the rules that hold attacks off are
 in test_guard.py, test_downloads.py and test_hostile.py.
@@ -21,7 +22,7 @@ import re
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.server_attacks import ATTACKS
 from benchmarks.server_long import LONG
+from benchmarks.server_surfaces import SURFACES
 from tests.engine.fakes import WORDS
 from tests.protocol.test_messages import near_messages
 from tests.server.servers import FakeServer
@@ -426,7 +428,7 @@ def idle(server: FakeServer, count: int) -> str:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 Scenario = Callable[[FakeServer, int], str]
-SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
+SCENARIOS: dict[str, tuple[Scenario, int, Mapping[str, Any]]] = {
     "cuts": (cuts, 1000, {}),
     "kills": (kills, 100, {}),
     "viewers": (viewers, 500, {}),
@@ -436,15 +438,18 @@ SCENARIOS: dict[str, tuple[Scenario, int, dict[str, float]]] = {
     "idle": (idle, 1000, {}),
     **ATTACKS,
     **LONG,
+    **SURFACES,
 }
+"""What is done, how much of it, and limits and options of the server that are other than usual."""
+OPTIONS = ("files", "rooms", "recogniser")
 
 
 def run(name: str, size: int | None = None) -> str:
     """One scenario on a server of its own; what it found."""
-    scenario, full, limits = SCENARIOS[name]
-    files, limits = limits.get("files"), {key: value for key, value in limits.items() if key != "files"}
-    options = {"limits": MANY | limits} | ({} if files is None else {"files": files})
-    with tempfile.TemporaryDirectory() as folder, FakeServer(Path(folder), **options) as server:
+    scenario, full, given = SCENARIOS[name]
+    options = {key: given[key] for key in OPTIONS if key in given}
+    limits = MANY | {key: value for key, value in given.items() if key not in OPTIONS}
+    with tempfile.TemporaryDirectory() as folder, FakeServer(Path(folder), limits=limits, **options) as server:
         began = time.monotonic()
         found = scenario(server, full if size is None else size)
         assert server.status("/readyz") == 200

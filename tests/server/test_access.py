@@ -85,3 +85,17 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
     assert bucket.take(100, now=1000) == 0
     # A clock that goes back gives nothing.
     assert bucket.take(10, now=0) == 1
+
+
+def test_a_host_is_no_longer_than_names_are() -> None:
+    """Codes of it are made for everybody."""
+    assert origin_allowed(None, "a" * 253 + ":8000", (), keyed=True)
+    assert not origin_allowed(None, "a" * 254, (), keyed=True)
+
+
+def test_expired_tickets_go_first() -> None:
+    tickets: Tickets[int] = Tickets(seconds=30)
+    old = [tickets.issue(number, now=0.0) for number in range(3)]
+    later = tickets.issue(3, now=20.0)
+    tickets.issue(4, now=40.0)
+    assert [tickets.use(ticket, now=20.0) for ticket in (*old, later)] == [None, None, None, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,15 @@ def _next(socket: ClientConnection) -> dict[str, Any] | None:
 def test_info_says_what_is_recognised(server: FakeServer) -> None:
     info = json.loads(server.get("/api/info")[1])
     assert (info["recognises"], info["browser_speech"]) == (["en"], False)
+
+
+def test_sound_that_nobody_hears_is_read_at_a_rate_too(server: FakeServer) -> None:
+    """A minute at once, then 1.5 seconds in a second."""
+    second = sound_bytes(0, bytes(2 * RATE))
+    with Client(server) as client:
+        began = time.monotonic()
+        for _ in range(63):
+            client.socket.send(second)
+        client.say(type="ping")
+        client.until("pong")
+        assert time.monotonic() - began >= 1.2

@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
 from turia.errors import InputError
-from turia.server.limits import parse_time
+from turia.server.limits import Rates, parse_time
 
 
 def headers_of(url: str, data: bytes | None = None) -> Message:
@@ -97,3 +97,58 @@ def test_times(text: str, seconds: float) -> None:
 def test_times_that_are_none(text: str) -> None:
     with pytest.raises(InputError, match=f"--retention {text}: expected a time from 1m on"):
         parse_time(text, "--retention")
+
+
+def test_nothing_is_taken_from_an_empty_bucket() -> None:
+    rates = Rates(rate=10.0, burst=100.0)
+    assert rates.wait("a", 150, now=0.0) == 0.0
+    # Asking again and again makes nobody wait longer.
+    assert [rates.wait("a", 150, now=0.0) for _ in range(3)] == [5.0] * 3
+    assert rates.wait("b", 1, now=0.0) == 0.0
+    assert rates.wait("a", 1, now=5.0) == 0.0
+
+
+def test_names_that_were_not_used_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turia.server.limits.MOST_NAMES", 3)
+    rates = Rates(rate=1.0, burst=10.0)
+    for name, count in (("a", 5), ("b", 500), ("c", 5)):
+        rates.wait(name, count, now=0.0)
+    rates.wait("d", 1, now=100.0)
+    assert rates._buckets.keys() == {"b", "d"}
+
+
+def table(terms: int) -> str:
+    return "".join(f"wort{number}\tsome translation {number}\n" for number in range(terms))
+
+
+def test_tables_of_terms_are_read_at_a_rate(tmp_path: Path) -> None:
+    """Each takes a tenth of a second, in which nobody else is heard."""
+    large = table(300)
+    with FakeServer(tmp_path, limits={"large": 1.0}) as server:
+        assert server.post("/api/sessions", {"glossary": large})[0] == 201
+        status, refusal = server.post("/api/sessions", {"glossary": large})
+        assert (status, refusal["code"]) == (503, "rate")
+        assert server.post("/api/sessions", {"glossary": table(5)})[0] == 201
+        assert 'turia_refusals_total{code="rate"} 1.0' in server.get("/metrics")[1]
+
+
+def test_a_large_hello_is_not_read(tmp_path: Path) -> None:
+    """Whoever has no ticket could have tables read."""
+    with FakeServer(tmp_path) as server:
+        with open_socket(server) as socket:
+            send(socket, type="settings", seq=1, glossary=table(300))
+            assert receive(socket, "error")["code"] == "size"
+        _, begun = server.post("/api/sessions")
+        ticket = server.post(f"/api/sessions/{begun['session']}/tickets")[1]["ticket"]
+        with open_socket(server) as viewer:
+            send(viewer, type="hello", protocol=1, ticket=ticket)
+            receive(viewer, "hello")
+            send(viewer, type="settings", seq=1, glossary=table(300))
+            assert receive(viewer, "error")["code"] == "size"
+
+
+def test_changes_by_operators_are_taken_at_a_rate(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, limits={"steered": -1e6}) as server, begin(server) as (begun, _):
+        path, secret = f"/api/sessions/{begun['session']}/steer", f"Bearer {begun['secret']}"
+        status, refusal = server.post(path, {"type": "insert", "before": 0, "text": "x"}, Authorization=secret)
+        assert (status, refusal["code"]) == (503, "rate")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin
-from turia.server.room_routes import qr_code
+from turia.server.codes import qr_code
 
 KEY, OTHER, OPERATOR = "a-key-of-many-letters", "another-key-of-many-letters", "the-key-of-the-operator"
 MODELS = ("de-en", "de-fr", "en-de", "en-fr")

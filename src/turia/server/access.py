@@ -21,7 +21,7 @@ LOCAL = "local"
 OWNER_DIGITS = 12
 """Of the hash of a key, as a name of its owner."""
 MAX_TICKETS = 10_000
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]{1,253})(:[0-9]{1,5})?")
 """A Host header: a name or an address, perhaps a port. Nothing that a parser of addresses could take for a user."""
 
 
@@ -119,10 +119,8 @@ class Tickets(Generic[T]):
 
     def issue(self, value: T, now: float) -> str:
         """A ticket that stands for `value`."""
-        for ticket in [ticket for ticket, kept in self._kept.items() if kept.until < now]:
-            del self._kept[ticket]
-        if len(self._kept) >= MAX_TICKETS:
-            # The oldest is dropped; its owner can ask for another.
+        # In the order in which they expire. Past the limit the oldest is dropped; its owner can ask for another.
+        while self._kept and (len(self._kept) >= MAX_TICKETS or next(iter(self._kept.values())).until < now):
             del self._kept[next(iter(self._kept))]
         ticket = new_secret()
         self._kept[ticket] = _Kept(value, now + self._seconds)

@@ -30,6 +30,7 @@ from turia.server.audio import Ears, Recognition
 from turia.server.capacity import measure_again
 from turia.server.choices import Translators
 from turia.server.cluster import Cluster, totals
+from turia.server.codes import Codes
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
 from turia.server.fanout import targets_of
@@ -113,6 +114,7 @@ def make_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         hub = app.state.hub = Hub(translators, store, limits, Metrics(), cluster)
         app.state.downloads = downloads = Downloads(store)
+        app.state.codes = codes = Codes()
         shared = None if cluster is None else Shared(hub, cluster)
         app.state.rooms = Rooms(hub, rooms)
         ears = app.state.ears = Ears(recognition, hub.metrics.registry) if recognition is not None else None
@@ -142,6 +144,7 @@ def make_app(
         if shared is not None:
             await shared.leave()
         downloads.close()
+        codes.close()
         if ears is not None:
             await ears.stop()
         await hub.stop()
@@ -296,7 +299,9 @@ def _add_sessions(app: FastAPI) -> None:
         openapi_extra={"requestBody": _described(NewSession)},
     )
     async def begin(request: Request, owner: Owner) -> BegunSession:
-        hub, chosen = _hub(request), from_dict(NewSession, await _json_body(request), pass_over=True)
+        hub = _hub(request)
+        hub.weigh(owner, await request.body())
+        chosen = from_dict(NewSession, await _json_body(request), pass_over=True)
 
         async def begun() -> tuple[str, tuple[str, str]]:
             session_id, secret = await hub.fanout.begin(owner, chosen)

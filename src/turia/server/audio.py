@@ -196,9 +196,9 @@ class Ear:
             raise ProtocolError("sound", f"sample {block.first} came after {self._next}; send from there")
         # What came before comes no second time.
         pcm = block.pcm[2 * (self._next - block.first) :]
-        if not pcm:
-            return 0.0
         now = time.monotonic()
+        if not pcm:
+            return self._bucket.take(block.samples / SOUND_RATE, now)
         self._next += len(pcm) // 2
         if self._next - self._taken > self._window:
             raise ProtocolError("sound", f"more than {self._window} samples ahead of what is taken")

@@ -61,6 +61,10 @@ class Limits:
     """Silence of a speaker that closes a sentence, where the client has not chosen; 0 for never."""
     keep: float = 7 * 86400.0
     """Sessions that nobody has used for so long are deleted."""
+    large: float = 128 * 1024.0
+    """Bytes of large messages, such as glossaries, that one key may send at once; later at a rate."""
+    steered: float = 20.0
+    """Changes that operators may ask of one session at once; later at a rate."""
     quota: int = 0
     """Bytes that the sessions of one key may take in the store; 0 for no limit."""
 
@@ -117,6 +121,38 @@ class Strangers:
                 del self._count[address]
 
 
+LARGE_MESSAGE = 8 * 1024
+"""Bytes. Five hundred words are less; tables of terms may be more, and take a tenth of a second to read."""
+LARGE_PER_SECOND = 8 * 1024.0
+"""Bytes of large messages of one key, after `Limits.large` at once."""
+STEERED_PER_SECOND = 10.0
+"""What operators ask of one session, after `Limits.steered` at once."""
+SMALL_MESSAGE = 4 * 1024
+"""Bytes. A hello, or what a viewer may say, is no longer."""
+LISTEN_WORDS = 25
+"""What asking to be listened to counts for: a recogniser is made ready."""
+MOST_NAMES = 10_000
+
+
+class Rates:
+    """A bucket for each name. From an empty one nothing is taken."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate, self._burst = rate, burst
+        self._buckets: dict[str, Bucket] = {}
+
+    def wait(self, name: str, count: float, now: float) -> float:
+        """Takes `count` and gives 0, or gives the seconds after which to try again."""
+        if name not in self._buckets:
+            if len(self._buckets) >= MOST_NAMES:
+                self._buckets = {kept: bucket for kept, bucket in self._buckets.items() if not bucket.is_full(now)}
+            self._buckets[name] = Bucket(self._rate, self._burst, now)
+        rest = self._buckets[name].take(0, now)
+        if rest == 0.0:
+            self._buckets[name].take(count, now)
+        return rest
+
+
 class Bucket:
     """A rate with a burst: a token bucket."""
 
@@ -129,3 +165,8 @@ class Bucket:
         self._level = min(self._burst, self._level + self._rate * max(0.0, now - self._now)) - count
         self._now = now
         return max(0.0, -self._level / self._rate)
+
+    def is_full(self, now: float) -> bool:
+        """Whether nothing was taken for long: a new one would be the same."""
+        self.take(0, now)
+        return self._level >= self._burst

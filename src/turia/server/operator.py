@@ -47,7 +47,10 @@ def add_operator(app: FastAPI) -> None:
     async def steer(request: Request, session_id: str) -> JSONResponse:
         hub: Hub = request.app.state.hub
         session = await managed_session(request, session_id)
-        await steer_session(hub, session, await request.body())
+        hub.count_steering(session)
+        data = await request.body()
+        hub.weigh(session.owner, data)
+        await steer_session(hub, session, data)
         return JSONResponse({"events": session.progress.events}, 202)
 
     @app.get(

@@ -6,11 +6,8 @@ that key's and the operator's.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
-from typing import Any
 
-import segno
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
@@ -21,6 +18,8 @@ from turia.schema import JsonObject, from_dict, read_json
 from turia.server.access import bearer
 from turia.server.addresses import Addresses, reaches_others
 from turia.server.answers import error_answer
+from turia.server.codes import Codes
+from turia.server.downloads import TooManyError
 from turia.server.fanout import targets_of
 from turia.server.keyring import note_use
 from turia.server.pages import Pages, page_text, security_policy
@@ -30,8 +29,6 @@ from turia.server.stores.base import StoredRoom
 
 NO_ROOM = "there is no room of this name"
 IN_USE = "in-use"
-QR_BORDER = 4
-"""Light squares around the code, as the standard asks for."""
 
 
 class RoomLanguage(BaseModel):
@@ -229,17 +226,13 @@ def _add_room_pages(app: FastAPI, pages: Pages) -> None:
         if not 1 <= size <= 40:
             raise InputError(f"size is {size}, expected the pixels of a square, from 1 to 40")
         media = "image/svg+xml" if kind == "svg" else "image/png"
-        return Response(qr_code(room_url(request, name), kind, size), media_type=media)
-
-
-def qr_code(text: str, kind: str, size: int) -> bytes:
-    """A picture of a QR code; each of its squares is `size` pixels wide. It is read with a seventh of it dirty."""
-    out = io.BytesIO()
-    options: dict[str, Any] = {"svgns": True, "xmldecl": False} if kind == "svg" else {}
-    segno.make(text, error="m", micro=False).save(
-        out, kind=kind, scale=size, border=QR_BORDER, dark="#000", light="#fff", **options
-    )
-    return out.getvalue()
+        codes: Codes = request.app.state.codes
+        try:
+            return Response(await codes.get(room_url(request, name), kind, size), media_type=media)
+        except TooManyError:
+            hub: Hub = request.app.state.hub
+            hub.metrics.refused("codes")
+            raise HTTPException(503, "many codes are being made; try again", hub.limits.retry_header()) from None
 
 
 async def _body(request: Request) -> JsonObject:

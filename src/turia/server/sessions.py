@@ -19,14 +19,21 @@ from turia.protocol.events import EVENTS
 from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
-from turia.server.admission import Admission
+from turia.server.admission import Admission, RefusedError
 from turia.server.captions import Captions, Input, NumberedInput, SilenceNoticed, Tail
 from turia.server.choices import StreamChoice, Translators, check_change
 from turia.server.chores import warm, when_idle
 from turia.server.clocks import Clocks
 from turia.server.cluster import Cluster
 from turia.server.fanout import Fanout, follower_id, is_follower, target_of, targets_of
-from turia.server.limits import Limits, Strangers
+from turia.server.limits import (
+    LARGE_MESSAGE,
+    LARGE_PER_SECOND,
+    STEERED_PER_SECOND,
+    Limits,
+    Rates,
+    Strangers,
+)
 from turia.server.logs import alias
 from turia.server.metrics import Metrics
 from turia.server.occupancy import Occupancy
@@ -65,6 +72,8 @@ class Hub:
         """Set when the server begins to drain: nobody is to wait for long any more."""
         self.health = StoreHealth(store)
         self.hellos = Strangers(limits.strangers)
+        self._large = Rates(LARGE_PER_SECOND, limits.large)
+        self._steered = Rates(STEERED_PER_SECOND, limits.steered)
         self.sockets = 0
         """Open connections, those that have not said hello among them."""
         self.fanout = Fanout(self)
@@ -292,6 +301,22 @@ class Hub:
                 check_change(self.translators, session.task.captions.choice, item)
         session.receive(new, self.limits.unacknowledged, time.monotonic())
         self._worker.submit(session.task, new)
+
+    def seconds_for(self, owner: str, data: str | bytes) -> float:
+        """How long a message of this owner has to wait before it is read, if it is a large one."""
+        return self._large.wait(owner, len(data), time.monotonic()) if len(data) > LARGE_MESSAGE else 0.0
+
+    def weigh(self, owner: str, data: bytes) -> None:
+        """Refuses a large request of an owner who has sent many."""
+        if self.seconds_for(owner, data):
+            self.metrics.refused("rate")
+            raise RefusedError("rate", "this key has sent many large requests; wait, then try again")
+
+    def count_steering(self, session: ActiveSession) -> None:
+        """Refuses what operators ask of a session faster than people do."""
+        if self._steered.wait(session.id, 1, time.monotonic()):
+            self.metrics.refused("rate")
+            raise RefusedError("rate", "many changes of this session were asked for; wait, then try again")
 
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
         """Inputs that no speaker has sent."""

@@ -38,11 +38,11 @@ from turia.protocol.messages import (
     Words,
     parse_client,
 )
-from turia.protocol.sound import is_sound, parse_sound
+from turia.protocol.sound import SOUND_RATE, is_sound, parse_sound
 from turia.server.admission import RefusedError
-from turia.server.audio import Ear, Ears
+from turia.server.audio import Ear, Ears, SoundLimits
 from turia.server.captions import inputs_of
-from turia.server.limits import Bucket
+from turia.server.limits import LISTEN_WORDS, SMALL_MESSAGE, Bucket
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import Hub
 from turia.server.stores.base import DamagedError, StoreError
@@ -73,7 +73,7 @@ async def _serve(socket: WebSocket, hub: Hub, address: str, ears: Ears | None) -
             # Only the hello is limited: a slow store is not the client's fault.
             with hub.hellos.awaited_from(address):
                 async with asyncio.timeout(hub.limits.hello):
-                    first = await receive(socket)
+                    first = await receive(socket, SMALL_MESSAGE)
         except TimeoutError:
             raise ProtocolError("hello", "no hello came in time") from None
         hello = parse_client(first)
@@ -112,15 +112,15 @@ async def _join(hub: Hub, hello: Hello) -> tuple[ActiveSession, EventReader]:
     return session, await hub.join(session, admission.role, admission.turn)
 
 
-async def receive(socket: WebSocket) -> str | bytes:
+async def receive(socket: WebSocket, most: int = MAX_BYTES) -> str | bytes:
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
     data: str | bytes | None = message.get("text")
     data = message["bytes"] if data is None else data
-    if len(data) > MAX_BYTES:
-        # Our own server does not let it come so far; another one in front may.
-        raise ProtocolError("size", f"a message of more than {MAX_BYTES} bytes")
+    if len(data) > most:
+        # More than MAX_BYTES our own server does not let come so far; another one in front may.
+        raise ProtocolError("size", f"a message of more than {most} bytes")
     return data
 
 
@@ -182,6 +182,7 @@ class _Connection:
         self._ears = ears
         self._ear: Ear | None = None
         """Listens to the speaker, if the client has asked for it."""
+        self._unheard = Bucket(SoundLimits.rate, SoundLimits.burst, time.monotonic())
         self._active, self._warned = time.monotonic(), False
         """When the client said something last, and whether it was warned since."""
         self._sent = have
@@ -220,6 +221,8 @@ class _Connection:
             if isinstance(data, bytes) and is_sound(data):
                 await asyncio.sleep(self._hear(data))
                 continue
+            while (rest := self.hub.seconds_for(self.session.owner, data)) > 0:
+                await asyncio.sleep(rest)
             message = parse_client(data)
             if self.hub.draining:
                 continue
@@ -236,7 +239,7 @@ class _Connection:
                 continue
             if isinstance(message, Listen | Hush):
                 self._listen(message)
-                await asyncio.sleep(bucket.take(1, time.monotonic()))
+                await asyncio.sleep(bucket.take(LISTEN_WORDS, time.monotonic()))
                 continue
             if isinstance(message, PartialWords):
                 self.hub.take_tail(self.session, message)
@@ -275,7 +278,7 @@ class _Connection:
         """
         limits = self.hub.limits
         if self.reader.role != "speaker":
-            return await receive(self.socket)
+            return await receive(self.socket, SMALL_MESSAGE)
         while True:
             due = self._active + limits.idle - (0.0 if self._warned else limits.idle_warning)
             with suppress(TimeoutError):
@@ -299,7 +302,7 @@ class _Connection:
             raise ProtocolError("role", "a viewer only listens")
         piece = parse_sound(data)
         if self._ear is None or self._ear.over or self.hub.draining or self.reader.refusal is not None:
-            return 0.0
+            return self._unheard.take(piece.samples / SOUND_RATE, time.monotonic())
         return self._ear.take(piece)
 
     def _listen(self, message: Listen | Hush) -> None:
