@@ -47,7 +47,7 @@ with atheris.instrument_imports(include=["turia"]):
     from turia.text.glossary import decode_glossary, parse_glossary
     from turia.text.vocabulary import Vocabulary
 
-FEEDS = get_args(InputFormat)
+FEEDS: tuple[InputFormat, ...] = get_args(InputFormat)
 SILENCE = "\x01"
 """The line that stands for a silence."""
 LONGEST = {"subtitles": 400}
@@ -98,7 +98,7 @@ def read_trace(data: bytes) -> None:
 
 
 def read_feed(data: bytes) -> None:
-    kind = FEEDS[data[0] % len(FEEDS)] if data else "words"
+    kind = FEEDS[(data[0] if data else 0) % len(FEEDS)]
     lines = [None if line == SILENCE else line for line in text_of(data[1:]).split("\n")]
     refusable(lambda: list(heard(kind, lines)))
 
@@ -152,7 +152,7 @@ READERS: tuple[tuple[str, str, Callable[[], object]], ...] = (
     ("index", INDEX, _read_weights("index")),
     ("pickle", PICKLE, _read_weights("pickle")),
 )
-for _place, _, _ in READERS:
+for _place in {reader[0] for reader in READERS}:
     (SCRATCH / _place).mkdir(exist_ok=True)
 
 

@@ -21,8 +21,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.server_attacks import compared
+from tests.protocol.sounds import sound_bytes
 from tests.server.servers import FakeServer
-from turia.protocol.sound import MAX_SAMPLES, sound_bytes
+from turia.protocol.sound import MAX_SAMPLES
 
 LOOPS = 4
 Statuses = Counter[int]

@@ -136,6 +136,10 @@ class _PlainUnpickler(pickle._Unpickler):
     The library's reader in Python, not that in C, which takes the places of its memo from the file: 16 GB for 10 bytes.
     """
 
+    # What the library's class has, but its types do not say.
+    stack: list[Any]
+    pop_mark: Callable[[], list[Any]]
+
     def find_class(self, module: str, name: str) -> Any:
         if module in ("torch", "torch.storage") and name in _TYPES:
             return _TYPES[name]
