@@ -3,9 +3,12 @@
     python benchmarks/speech.py                                  # recordings of moonshine-voice, the sample speech
     python benchmarks/speech.py --only-corpus --corpus ../shared/data/europarl-st/ende.dev.tsv.xz --sentences 100
     python benchmarks/speech.py ... --policy wait-k:k=4 --policy hold-n:n=3      # one recognition, many translations
+    python benchmarks/speech.py --only-corpus --recordings /usr/share/pocketsphinx/test/data/librivox
 
-Recordings with transcripts come inside the package moonshine-voice. Other texts are spoken by espeak-ng (the library
-libespeak-ng must be installed), which also says when each word ends. A corpus is a file of name, German and English.
+Recordings with transcripts come inside the package moonshine-voice, and in Debian's pocketsphinx-testdata: a folder of
+WAV files and their texts in a file `transcription`, which are played one after the other. Other texts are spoken by
+espeak-ng (the library libespeak-ng must be installed), which also says when each word ends. A corpus is a file of name,
+German and English.
 
 The sound goes through recogniser and translator in pieces of a tenth of a second, on a clock of its own: a piece is
 there when it is over, and work takes the processor time that it took. So the lag is that of one free core, whatever
@@ -198,6 +201,14 @@ def recordings() -> Iterator[Speech]:
         yield Speech(name, sound, text.split())
 
 
+def recorded(folder: Path) -> Speech:
+    """A folder as Sphinx has them: `transcription` has lines of <s> TEXT </s> (NAME), and NAME.wav is its sound."""
+    lines = (folder / "transcription").read_text(encoding="utf-8").splitlines()
+    rows = [row for line in lines if (row := re.fullmatch(r"<s>(.*)</s>\s*\((.+)\)\s*", line))]
+    sounds = [block for row in rows for block in file_sound(folder / f"{row[2]}.wav")]
+    return Speech(folder.name, np.concatenate(sounds), " ".join(row[1] for row in rows).split())
+
+
 def spoken(espeak: Espeak, name: str, sentences: Sequence[str], references: list[str] | None = None) -> Speech:
     """Sentences spoken one after the other."""
     parts, words, ends, seconds, began = list[Samples](), list[str](), list[float](), list[float](), 0.0
@@ -387,7 +398,10 @@ def main() -> None:
     parser.add_argument("--voice", default="en-gb-x-rp", help="of espeak-ng")
     parser.add_argument("--corpus", type=Path, help="sentences to be spoken, with references")
     parser.add_argument("--sentences", type=int, default=100, help="of the corpus")
-    parser.add_argument("--only-corpus", action="store_true", help="without the recordings and the sample speech")
+    parser.add_argument(
+        "--only-corpus", action="store_true", help="without Moonshine's recordings and the sample speech"
+    )
+    parser.add_argument("--recordings", type=Path, metavar="FOLDER", help="WAV files with their `transcription`")
     parser.add_argument("--keep", type=Path, help="a folder for the sounds")
     arguments = parser.parse_args()
 
@@ -397,6 +411,8 @@ def main() -> None:
     if not arguments.only_corpus:
         sample = files("turia").joinpath("server/static/sample.en.txt").read_text(encoding="utf-8")
         speeches += [*recordings(), spoken(espeak, "sample speech", [line for line in sample.splitlines() if line])]
+    if arguments.recordings is not None:
+        speeches.append(recorded(arguments.recordings))
     if arguments.corpus is not None:
         english, german = corpus(arguments.corpus, arguments.sentences)
         speeches.append(spoken(espeak, arguments.corpus.name, english, german))

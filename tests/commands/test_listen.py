@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.segmenter.online import GivenSegmenter
-from turia.speech import choice
+from turia.speech import check, choice
 from turia.speech.recogniser import RATE, Samples
 from turia.speech.redecoding import RedecodingRecogniser
 from turia.speech.sound import file_sound
@@ -186,6 +187,45 @@ def test_a_silent_microphone_is_told_while_it_is_listened_to(
     assert "nothing heard yet; is the microphone on?" in capsys.readouterr().err
     listener.complain()
     assert capsys.readouterr().err == "warning: the sound is silent (peak 0); is the microphone on?\n"
+
+
+def test_speech_that_is_not_understood_is_told_once_while_it_is_listened_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    never = threading.Event()
+    never.set()
+    spoken = sound(*[(level, 0.5) for level in (1, 2, 3, 0) * 20])
+    monkeypatch.setattr(listen, "open_microphone", lambda device: FakeMicrophone(spoken, never))
+    monkeypatch.setattr(check, "UNSURE", 0.95)
+    assert len(said(Listener(recogniser(), SoundSource()))) == 60
+    assert capsys.readouterr().err.splitlines() == [
+        "listening to desk; Ctrl-C ends it",
+        "warning: in the last seconds, little was understood (certainty 0.90): noise, or another language; the "
+        "recogniser knows 'en' only",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "hurries"),
+    [
+        (SoundSource(), True),
+        (SoundSource(ENGLISH), True),
+        (SoundSource(ENGLISH, fast=True), False),
+        (SoundSource(PIPE), False),
+    ],
+)
+def test_guesses_are_left_out_where_sound_waits_that_comes_at_its_own_pace(
+    source: SoundSource, hurries: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(ended: threading.Event, sound: Iterable[Samples], told: Callable[[bool], object]) -> Iterator[Samples]:
+        told(True)
+        yield np.zeros(0, np.float32)
+
+    monkeypatch.setattr(listen, "until", late)
+    monkeypatch.setattr(SoundSource, "opened", lambda self: nullcontext(()))
+    listener = Listener(recogniser(), source)
+    assert list(listener.heard()) == []
+    assert listener.hearing.recogniser.hurried == hurries
 
 
 def test_sound_to_a_server(

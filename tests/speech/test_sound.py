@@ -165,6 +165,19 @@ def test_a_wait_for_sound_can_be_ended() -> None:
     blocked.set()
 
 
+def test_whoever_is_late_is_told() -> None:
+    """All of the sound is there before the first piece is asked for again."""
+    read, told = threading.Event(), list[bool]()
+
+    def pieces() -> Iterator[Samples]:
+        yield from [np.zeros(1, np.float32)] * 21
+        read.set()
+
+    for _ in until(threading.Event(), pieces(), told.append):
+        assert read.wait(30)
+    assert (told[1], told[-1]) == (True, False), "19 of 21 wait behind the second, and none behind the last"
+
+
 def test_a_fault_of_the_source_reaches_whoever_listens() -> None:
     def sound() -> Iterator[Samples]:
         yield np.ones(3, np.float32)

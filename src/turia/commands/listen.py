@@ -48,6 +48,16 @@ class SoundSource:
     fast: bool = False
     """A file is read as fast as it goes, not as fast as it was spoken."""
 
+    @property
+    def live(self) -> bool:
+        """Whether nobody knows when it ends."""
+        return self.file is None or self.file == PIPE
+
+    @property
+    def timed(self) -> bool:
+        """Whether sound comes at the pace of the speech. What a pipe brings may come faster."""
+        return self.file is None or (self.file != PIPE and not self.fast)
+
     def check(self, trace: Path | None) -> None:
         """Refuses a missing file, as it must not cost an older trace, and a trace that is the sound itself."""
         if self.file is None or self.file == PIPE:
@@ -88,20 +98,35 @@ class Listener:
         """Set from outside to end the sound."""
         self.source, self.pause = source, pause
         self.hearing = Hearing(recogniser, pause, partials)
+        self._warned: set[str] = set()
 
     def heard(self) -> Iterator[Heard]:
         """Words, unstable tails if they are wanted, and silences. The clock is that of the sound."""
         with self.source.opened() as sound:
             told = self.source.file is not None
-            for samples in until(self.ended, sound):
+            for samples in until(self.ended, sound, self._hurry):
                 yield from self.hearing.push(samples)
+                if self.source.live:
+                    self._warn()
                 if not told and self.hearing.check.seconds >= PATIENCE:
                     told = True
                     if self.hearing.check.peak < SILENT_PEAK:
                         _say("nothing heard yet; is the microphone on? (turia listen --devices lists others)")
         yield from self.hearing.flush()
 
+    def _hurry(self, late: bool) -> None:
+        """A machine that is too slow for guesses is still fast enough for words."""
+        self.hearing.recogniser.hurried = late and self.source.timed
+
+    def _warn(self) -> None:
+        """Says once what is wrong, while it can still be put right. Silence is told at the beginning alone."""
+        for complaint in self.hearing.new_complaints():
+            if complaint.code != "silent" and complaint.code not in self._warned:
+                self._warned.add(complaint.code)
+                _say(f"warning: in the last seconds, {complaint.message}")
+
     def complain(self) -> None:
+        """About the whole sound, when it is over."""
         complaints = self.hearing.complaints()
         for complaint in complaints:
             _say(f"warning: {complaint.message}")

@@ -27,6 +27,8 @@ BLOCK = RATE // 10
 LOWEST_RATE, HIGHEST_RATE = 4_000, 192_000
 AHEAD = 50
 """Pieces that are read before they are needed: five seconds."""
+LATE = 10
+"""Pieces that wait when whoever listens is late: a second, as on a server."""
 POLL = 0.2
 """Seconds after which a wait for sound looks whether it should end."""
 
@@ -133,8 +135,13 @@ def paced(sound: Iterable[Samples], now: Callable[[], float], sleep: Callable[[f
         yield samples
 
 
-def until(ended: threading.Event, sound: Iterable[Samples]) -> Iterator[Samples]:
-    """The sound, until it is over or `ended` is set, also while more of it is waited for."""
+def until(
+    ended: threading.Event, sound: Iterable[Samples], late: Callable[[bool], object] = lambda _: None
+) -> Iterator[Samples]:
+    """The sound, until it is over or `ended` is set, also while more of it is waited for.
+
+    Before each piece `late` is told whether more than `LATE` of them wait.
+    """
     blocks: queue.Queue[Samples | Exception | None] = queue.Queue(AHEAD)
 
     def put(block: Samples | Exception | None) -> None:
@@ -164,4 +171,5 @@ def until(ended: threading.Event, sound: Iterable[Samples]) -> Iterator[Samples]
             return
         if isinstance(block, Exception):
             raise block
+        late(blocks.qsize() > LATE)
         yield block
