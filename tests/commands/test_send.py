@@ -48,8 +48,10 @@ def test_what_a_recogniser_prints_is_said_with_its_times(
     assert main([*command, "--input-format", "vosk", str(feed)]) == 0
     printed = capsys.readouterr()
     assert printed.out == "ka le\nmi\n"
-    assert printed.err.startswith(f"{server.url}/watch/")
-    name = printed.err.strip().split("/")[-1]
+    page, operator = printed.err.splitlines()
+    assert page.startswith(f"{server.url}/watch/")
+    name = page.split("/")[-1]
+    assert operator == f"Operator: {server.url}/operate/{name}"
     status, text = server.get(f"/api/sessions/{name}/transcript.srt?clock=speaker")
     assert status == 200
     assert [(cue.text, cue.start) for cue in parse(text)] == [("ka le", 62_250), ("mi", 64_000)]

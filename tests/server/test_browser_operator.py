@@ -67,3 +67,46 @@ def test_an_operator_corrects_and_steers_and_the_audience_sees_it(browser: Brows
         expect(operator.locator("#status")).to_have_text("Finished")
         expect(watch.locator("#status")).to_have_text("Finished")
         context.close()
+
+
+def test_what_is_hidden_or_long_past_reaches_nobody(browser: Browser, server: FakeServer) -> None:  # noqa: F811
+    with begin(server, k=1) as (begun, socket):
+        address = f"/api/sessions/{begun['session']}/steer"
+
+        def steer(**message: object) -> None:
+            assert server.post(address, message)[0] == 202
+
+        context = new_context(browser)
+        watch, overlay = context.new_page(), context.new_page()
+        watch.goto(f"{server.url}/watch/{begun['session']}")
+        send(socket, type="words", seq=1, words=["ka", "le", "mi", "no"])
+        expect(watch.locator("#target .word").first).to_have_text("ka")
+        # Of the sentence that is still spoken; some of the words are not written yet.
+        steer(type="correct", sentence=0, words=3, text="")
+        steer(type="insert", before=0, text="[Applause]")
+        send(socket, type="words", seq=5, words=["pu.", *(f"w{i}." for i in range(100))])
+        expect(watch.locator("#target")).to_contain_text("w97")
+        expect(watch.locator("#target p:visible").nth(1)).to_have_text("no pu", use_inner_text=True)
+        # Loaded only now, or told only now: neither shows what was put in a hundred lines before.
+        overlay.goto(f"{server.url}/overlay/{begun['session']}?lines=3")
+        expect(overlay.locator("#lines")).to_contain_text("w97")
+        steer(type="insert", before=1, text="[Music]")
+        steer(type="insert", before=101, text="[Laughter]")
+        expect(overlay.locator("#lines")).to_contain_text("[Laughter]")
+        assert not {"[Applause]", "[Music]"} & set(overlay.locator("#lines span").all_inner_texts())
+        context.close()
+
+
+def test_what_an_operator_hides_is_not_read_out(browser: Browser, server: FakeServer) -> None:  # noqa: F811
+    with begin(server, k=1) as (begun, socket):
+        context = new_context(browser)
+        watch = context.new_page()
+        watch.goto(f"{server.url}/watch/{begun['session']}")
+        send(socket, type="words", seq=1, words=["ka", "le", "mi", "no"])
+        expect(watch.locator("#target .word").first).to_have_text("ka")
+        change = {"type": "correct", "sentence": 0, "words": 1, "text": "Kalle"}
+        assert server.post(f"/api/sessions/{begun['session']}/steer", change)[0] == 202
+        expect(watch.locator("#target .corrected")).to_have_text("Kalle")
+        send(socket, type="pause", seq=5)
+        expect(watch.locator("#announcer")).to_have_text("Kalle le mi no")
+        context.close()

@@ -71,6 +71,10 @@ def test_the_audience_stays_from_before_the_first_word_to_the_next_session(
         expect(viewer.locator("#target hr")).to_have_count(1)
         expect(viewer.locator(".waiting")).to_have_count(0)
         expect(overlay.locator("#lines span")).to_have_text(["mi"])
+        # Sentences are counted anew in each session.
+        change = {"type": "correct", "sentence": 0, "words": 1, "text": "Mia"}
+        assert ask(hall, "POST", f"/api/sessions/{begun['session']}/steer", change)[0] == 202
+        expect(overlay.locator("#lines")).to_have_text("Mia", use_inner_text=True)
         send(socket, type="end", seq=2)
         receive(socket, "ack")
         expect(viewer.locator("#over")).to_be_visible()

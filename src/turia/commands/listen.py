@@ -171,6 +171,7 @@ def run_to_server(
         )  # fmt: skip
         async with chosen as speaker:
             _say(speaker.page)
+            _say(f"Operator: {speaker.operator_page}")
             return await send(speaker, listener.heard(), sys.stdout, at_signal=listener.ended.set, pause=listener.pause)
 
     try:

@@ -230,7 +230,7 @@ def send(
             take_room=take_room, segmentation=segmentation, latencies=latency or (),
         )  # fmt: skip
         async with chosen as speaker:
-            print(speaker.page, file=sys.stderr, flush=True)
+            print(speaker.page, f"Operator: {speaker.operator_page}", sep="\n", file=sys.stderr, flush=True)
             return await run(speaker, heard_in(file, feed, pause, partials), sys.stdout, pause=pause)
 
     if signal := asyncio.run(speak()):

@@ -244,6 +244,8 @@ class Speaker(Follower):
         )  # fmt: skip
         self.page = ""
         """The address of the audience's page, once the session has begun."""
+        self.operator_page = ""
+        """The address of the page that corrects and steers the session; it asks for a key."""
         self.languages: dict[str, str] = {}
         """The session of each target language."""
         self._key = key
@@ -263,6 +265,7 @@ class Speaker(Follower):
         if self._chosen.room is not None and "url" not in begun:
             raise InputError(f"{self.url}: this server is of a release that has no rooms")
         self.page = begun.get("url") or f"{self.url}/watch/{self.session}"
+        self.operator_page = f"{self.url}/operate/{self.session}"
         self.languages = {item["language"]: item["session"] for item in begun.get("languages", ())}
         await super().__aenter__()
         return self

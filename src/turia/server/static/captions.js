@@ -217,7 +217,7 @@ export class Captions {
     this.lines = new Lines((before) => this.target.makeLine(before));
     this.words = [];
     this.covered = 0;
-    this.sentence = { start: 0, written: 0, text: [] };
+    this.sentence = { start: 0, written: 0 };
     this.gamma = 1;
     this.ahead = -Infinity;
     this.over = false;
@@ -282,7 +282,6 @@ export class Captions {
         break;
       case "write":
         this.lines.add(event.sentence, this.target.add(event.word, "word"));
-        this.sentence.text.push(event.word);
         this.sentence.written += 1;
         this.cover(this.sentence.start + Math.floor(this.sentence.written / this.gamma));
         break;
@@ -326,8 +325,9 @@ export class Captions {
     if (start === this.words.length) this.source.breakLine();
     else this.words[start]?.span.classList.add("starts");
     this.target.breakLine();
-    this.announcer.textContent = this.sentence.text.join(" ");
-    this.sentence = { start, written: 0, text: [] };
+    // What an operator has hidden is not read out either.
+    this.announcer.textContent = this.lines.text(event.sentence);
+    this.sentence = { start, written: 0 };
   }
 
   cover(count) {

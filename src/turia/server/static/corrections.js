@@ -12,6 +12,10 @@ export class Lines {
 
   clear() {
     this.words = new Map();
+    // Of sentences before this one nothing is known any more.
+    this.oldest = 0;
+    // How many words of a sentence its correction stands for, and the element that it is in.
+    this.replaced = new Map();
     this.corrected = new Map();
     this.inserted = new Map();
   }
@@ -19,8 +23,14 @@ export class Lines {
   // The element of a word of a sentence; white space stands behind it.
   add(sentence, span) {
     if (!this.words.has(sentence)) this.words.set(sentence, []);
-    this.words.get(sentence).push(span);
-    if (this.words.size > this.most) this.words.delete(this.words.keys().next().value);
+    const spans = this.words.get(sentence);
+    // A program may correct words that are still to come.
+    if (spans.length < (this.replaced.get(sentence) ?? 0)) span.hidden = true;
+    spans.push(span);
+    if (this.words.size <= this.most) return;
+    const [first] = this.words.keys();
+    this.words.delete(first);
+    this.oldest = first + 1;
   }
 
   correct({ sentence, words, text }) {
@@ -28,6 +38,7 @@ export class Lines {
     if (!spans) return;
     this.drop(this.corrected.get(sentence));
     this.corrected.delete(sentence);
+    this.replaced.set(sentence, words);
     spans.forEach((span, place) => {
       span.hidden = place < words;
     });
@@ -45,11 +56,19 @@ export class Lines {
   insert({ number, before, text }) {
     this.drop(this.inserted.get(number));
     this.inserted.delete(number);
-    if (!text) return;
-    const line = this.makeLine(this.words.get(before)?.[0]);
+    if (!text || before < this.oldest) return;
+    // A sentence may have no words. Then the line stands before the next one that has some.
+    const next = [...this.words.keys()].find((sentence) => sentence >= before);
+    const line = this.makeLine(this.words.get(next)?.[0]);
     line.classList.add("inserted");
     line.textContent = text;
     this.inserted.set(number, line);
+  }
+
+  // What a sentence says, as it is shown.
+  text(sentence) {
+    const left = (this.words.get(sentence) ?? []).filter((span) => !span.hidden);
+    return [this.corrected.get(sentence), ...left].map((span) => span?.textContent).filter(Boolean).join(" ");
   }
 
   drop(element) {

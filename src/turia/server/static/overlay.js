@@ -18,10 +18,16 @@ let side = "write";
 
 const known = new Lines((before) => {
   const span = document.createElement("span");
-  if (before?.isConnected) before.before(span, " ");
-  else lines.append(span, " ");
+  if (!before) lines.append(span, " ");
+  // A line before words that have scrolled away is not shown.
+  else if (before.isConnected) before.before(span, " ");
   return span;
 }, 50);
+
+function clear() {
+  lines.replaceChildren();
+  known.clear();
+}
 
 function add(text, isName = false, sentence = undefined) {
   const span = document.createElement("span");
@@ -60,8 +66,7 @@ function choose(settings) {
   else if (language === "source" || language === from) side = "source";
   else side = "";
   // Only what stands in the line's own language stays there.
-  if (side !== before) lines.replaceChildren();
-  if (side !== before) known.clear();
+  if (side !== before) clear();
   lines.lang = side === "source" ? from : to;
   lines.dir = direction(lines.lang);
   const notice = document.querySelector(".notice");
@@ -89,18 +94,27 @@ function show(options) {
   notice.dataset.position = options["notice-position"] ?? notice.dataset.position ?? "top";
 }
 
+// Where the newest words begin, as many as are kept; at the beginning of a sentence, as corrections count from there.
+function newest(items) {
+  let place = items.length;
+  for (let left = mostWords; place > 0 && left > 0; left -= items[place].text ? 1 : 0) place -= 1;
+  const sentence = items[place]?.sentence;
+  return sentence === undefined ? place : items.findIndex((item) => item.sentence === sentence);
+}
+
 function events(list) {
-  const words = [];
-  const changes = [];
+  const items = [];
   for (const event of list) {
     if (event.type === "settings") choose(event);
-    else if (event.type === side) words.push({ text: event.word, sentence: event.sentence });
-    else if (["correction", "insertion"].includes(event.type)) changes.push(event);
-    else if (event.type === "note" && event.kind === "speaker" && side) words.push({ text: `${event.detail}:`, name: true });
+    else if (event.type === side) items.push({ text: event.word, sentence: event.sentence });
+    else if (["correction", "insertion"].includes(event.type)) items.push({ changed: event });
+    else if (event.type === "note" && event.kind === "speaker" && side) items.push({ text: `${event.detail}:`, name: true });
   }
-  for (const { text, name, sentence } of words.slice(-mostWords)) add(text, name, sentence);
-  for (const event of changes) change(event);
-  if (!words.length && !changes.length) return;
+  if (!items.length) return;
+  for (const { text, name, sentence, changed } of items.slice(newest(items))) {
+    if (changed) change(changed);
+    else add(text, name, sentence);
+  }
   trim();
   const lineByLine = box.scrollHeight - box.scrollTop < 2.5 * box.clientHeight;
   box.scrollTo({ top: box.scrollHeight, behavior: lineByLine ? "auto" : "instant" });
@@ -118,7 +132,7 @@ try {
   const on = { events, status: ignored, clock: ignored, kept: ignored };
   if (kind === "room") {
     const languages = () => (chosen.language && !["target", "source"].includes(chosen.language) ? [chosen.language] : []);
-    new RoomConnection(name, { ...on, languages, room: (_, isNew) => isNew && lines.replaceChildren(), closed: ignored });
+    new RoomConnection(name, { ...on, languages, room: (_, isNew) => isNew && clear(), closed: ignored });
   } else {
     new Connection(name, null, on);
   }
