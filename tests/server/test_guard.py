@@ -28,6 +28,15 @@ def refusals(server: FakeServer, code: str) -> float:
     return sum(float(line.split()[1]) for line in lines if line.startswith(f'turia_refusals_total{{code="{code}"}}'))
 
 
+def error_in(answer: bytes) -> tuple[int, str]:
+    """Status and code of an answer, which must have the shape of all errors."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    told = json.loads(body)
+    assert list(told) == ["detail", "code", "error"]
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    return int(head.split()[1]), told["code"]
+
+
 @pytest.mark.parametrize(
     "begun",
     ["", "GET / HTTP/1.1\r\nHost: 127.0", "POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"],
@@ -37,7 +46,7 @@ def test_a_request_comes_whole_or_is_cut(server: FakeServer, begun: str) -> None
     before = refusals(server, "slow-request")
     with connection(server.port) as raw:
         raw.sendall(begun.encode())
-        assert rest(raw).startswith(b"HTTP/1.1 408 ")
+        assert error_in(rest(raw)) == (408, "slow-request")
     assert refusals(server, "slow-request") == before + 1
 
 
@@ -49,6 +58,20 @@ def test_the_next_request_of_a_connection_is_held_to_the_same(server: FakeServer
             answer += raw.recv(4096)
         raw.sendall(b"GET /li")
         assert rest(raw).startswith(b"HTTP/1.1 408 ")
+
+
+def test_what_is_no_http_is_refused_in_the_shape_of_all_errors(server: FakeServer) -> None:
+    with connection(server.port) as raw:
+        raw.sendall(b"GARBAGE\r\n\r\n")
+        assert error_in(rest(raw)) == (400, "request")
+
+
+def test_a_websocket_elsewhere_is_refused_in_the_shape_of_all_errors(server: FakeServer) -> None:
+    with connection(server.port) as raw:
+        upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+        key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+        raw.sendall(f"GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1\r\n{upgrade}\r\n{key}\r\n\r\n".encode())
+        assert error_in(rest(raw)) == (404, "not-found")
 
 
 @pytest.mark.parametrize(("first", "frame"), [(b"", PING), (b"", PONG), (BEGUN, FRAGMENT)])

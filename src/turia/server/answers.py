@@ -21,6 +21,7 @@ CODES = {
     403: "refused",
     404: "not-found",
     405: "method",
+    408: "slow-request",
     409: "replaced",
     413: "size",
     422: "request",

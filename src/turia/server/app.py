@@ -362,6 +362,10 @@ def _add_sessions(app: FastAPI) -> None:
     async def room_socket(websocket: WebSocket, name: str) -> None:
         await _take(websocket, lambda hub: serve_room(websocket, hub, app.state.rooms, name, _address(websocket)))
 
+    @app.websocket("/{path:path}")
+    async def no_socket(websocket: WebSocket) -> None:
+        await websocket.send_denial_response(error_answer(404, "there is no WebSocket at this address"))
+
 
 async def _take(websocket: WebSocket, serve: Callable[[Hub], Awaitable[None]]) -> None:
     """A connection that becomes a WebSocket, or is told why not."""

@@ -24,6 +24,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import Frame
 
 from turia.errors import ResourceError
+from turia.server.answers import error_answer
 from turia.server.limits import Bucket, Limits
 
 FRAMES_PER_SECOND, FRAMES_AT_ONCE = 20.0, 200.0
@@ -35,9 +36,15 @@ CLOSE_SECONDS = 2.0
 SPARE_FILES = 100
 """Open files that are no connections: the store, models, logs."""
 FEWEST_CONNECTIONS = 32
-TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 POLICY = 1008
 log = logging.getLogger("turia.server")
+
+
+def _raw_error(status: int, reason: str, message: str) -> bytes:
+    """An error as every route gives it, for a request that never came to a route."""
+    answer = error_answer(status, message, headers={"connection": "close"})
+    headers = b"".join(b"%b: %b\r\n" % header for header in answer.raw_headers)
+    return f"HTTP/1.1 {status} {reason}\r\n".encode() + headers + b"\r\n" + bytes(answer.body)
 
 
 class Connections:
@@ -160,9 +167,14 @@ class GuardedHttp(H11Protocol):
         self._guard.refused("slow-request")
         answering = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if not answering and not self.transport.get_write_buffer_size():
-            self.transport.write(TOO_SLOW)
+            self.transport.write(_raw_error(408, "Request Timeout", "the request did not come whole in time"))
         self.transport.close()
         self._stall.begin(CLOSE_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        """uvicorn's own is plain text, which is no error of this server's shape."""
+        self.transport.write(_raw_error(400, "Bad Request", "this is no HTTP request that the server understands"))
+        self.transport.close()
 
     def _abort(self) -> None:
         self.transport.abort()
