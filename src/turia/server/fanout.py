@@ -1,8 +1,8 @@
-"""One speaker, several languages or latencies: sessions that follow another one's words (turia.server.relay).
+"""One speaker, several languages or latencies: sessions that follow another one's words (turia.server.follower_feed).
 
 A session that was begun with `also` or `latencies` leads. For each model and latency there is another session,
 NAME.TARGET, which has its own page, overlay, transcripts and place among the streams of the server, as every session.
-But nobody speaks in it: whatever the leader has stored is relayed to it, live from the worker's reports, and from the
+But nobody speaks in it: whatever the leader has stored is passed on to it, live from the worker's reports, and from the
 store where it is behind, as after a restart. All of it lives on the event loop.
 """
 
@@ -24,8 +24,8 @@ from turia.protocol.messages import NewSession, ProtocolError
 from turia.schema import JsonObject
 from turia.server.captions import Tail
 from turia.server.choices import StreamChoice, Translators, chosen_stream, policy_keys
+from turia.server.follower_feed import FollowerFeed, whole_inputs
 from turia.server.logs import alias
-from turia.server.relay import Relay, whole_inputs
 from turia.server.session import ActiveSession
 from turia.server.stores.base import EVENTS_AT_ONCE, StoreError
 from turia.server.worker import Done, Failed, Task
@@ -115,7 +115,7 @@ def is_follower(session_id: str) -> bool:
 class _Following:
     """A follower that is being fed."""
 
-    relay: Relay
+    feed: FollowerFeed
     task: Task
 
 
@@ -126,7 +126,7 @@ class Fanout:
         self._hub = hub
         self._fed: dict[str, _Following] = {}
         self._loading = asyncio.Lock()
-        """Held while a follower catches up: two at once would relay the same words twice."""
+        """Held while a follower catches up: two at once would feed it the same words twice."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, owner: str, chosen: NewSession) -> tuple[str, str]:
@@ -165,20 +165,20 @@ class Fanout:
         await hub.claim(session, await hub.next_turn(session.id))
         if session.task is None:
             return
-        # What the worker has in its hands is not relayed twice.
-        relay = Relay(session.task.captions.model.languages[0], session.received)
-        for settings in await asyncio.to_thread(self._settings_until, leader.id, relay.at):
-            relay.know(settings)
-        await self._catch_up(leader, session, _Following(relay, session.task))
+        # What the worker has in its hands is not fed twice.
+        feed = FollowerFeed(session.task.captions.model.languages[0], session.received)
+        for settings in await asyncio.to_thread(self._settings_until, leader.id, feed.at):
+            feed.know(settings)
+        await self._catch_up(leader, session, _Following(feed, session.task))
 
     async def _catch_up(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
-        """Relays what the store has of the leader; from then on, what the worker reports."""
-        hub, relay = self._hub, following.relay
-        while relay.at < leader.progress.events and session.task is following.task:
-            first, events = await asyncio.to_thread(hub.store.events, leader.id, relay.at, EVENTS_AT_ONCE)
+        """Feeds it what the store has of the leader; from then on, what the worker reports."""
+        hub, feed = self._hub, following.feed
+        while feed.at < leader.progress.events and session.task is following.task:
+            first, events = await asyncio.to_thread(hub.store.events, leader.id, feed.at, EVENTS_AT_ONCE)
             if not events:
                 break
-            relay.at = first - 1
+            feed.at = first - 1
             more = first + len(events) - 1 < leader.progress.events
             self._submit(session, following, whole_inputs(events) if more else events)
         if session.task is following.task:
@@ -203,13 +203,13 @@ class Fanout:
             if session is None or following is None or not self._is_fed(session):
                 # It is being loaded, and finds them in the store.
                 continue
-            if following.relay.at != done.progress.events - len(events):
+            if following.feed.at != done.progress.events - len(events):
                 # Something was stored without the worker, such as a correction while nobody spoke.
                 del self._fed[session_id]
                 self._keep(asyncio.create_task(self._catch_up_later(leader, session, following)))
                 continue
             self._submit(session, following, events)
-            if done.tentative is not None and following.relay.listens:
+            if done.tentative is not None and following.feed.listens:
                 self._hub.submit(following.task, [Tail(" ".join(done.tentative.source))])
 
     async def _catch_up_later(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
@@ -223,7 +223,7 @@ class Fanout:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _submit(self, session: ActiveSession, following: _Following, events: Sequence[JsonObject]) -> None:
-        inputs = following.relay.inputs(events)
+        inputs = following.feed.inputs(events)
         if inputs:
             session.received = inputs[-1].seq
             self._hub.submit(following.task, inputs)
