@@ -50,8 +50,8 @@ from turia.server.choices import (
 from turia.server.edits import Edits, Steered
 from turia.server.follower_feed import FollowerInput
 from turia.server.progress import Progress
+from turia.stream.speakers import speaker_note
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
-from turia.stream.turns import speaker_note
 from turia.text.glossary import Glossary
 
 STATE_VERSION = 1

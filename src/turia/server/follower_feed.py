@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from turia.protocol.corrections import MUTED
 from turia.protocol.messages import SettingsChange
 from turia.schema import JsonObject
-from turia.stream.turns import SPEAKER
+from turia.stream.speakers import SPEAKER
 
 BEGINS = ("source", "settings")
 """Events that begin an input of the followers; what comes behind them belongs to it."""
