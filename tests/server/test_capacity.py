@@ -22,7 +22,7 @@ from turia.server.capacity import (
     seconds_per_word,
 )
 from turia.server.limits import Limits
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 
 
 def clock_of(*seconds: float) -> Callable[[], float]:
@@ -80,7 +80,7 @@ def test_it_is_measured_again_when_the_load_changes_and_every_ten_minutes() -> N
 
 def test_a_server_takes_as_many_streams_as_it_measured_last() -> None:
     class Machine:
-        """A hub whose models are always idle."""
+        """A manager whose models are always idle."""
 
         def __init__(self) -> None:
             self.translators = fake_translators()
@@ -97,6 +97,6 @@ def test_a_server_takes_as_many_streams_as_it_measured_last() -> None:
 
     machine = Machine()
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(measure_again(cast(Hub, machine), look_seconds=0.0))
+        asyncio.run(measure_again(cast(SessionManager, machine), look_seconds=0.0))
     assert machine.held[0] == 1, "the lower one of two"
     assert machine.held[1] > 1, "fakes are quick"

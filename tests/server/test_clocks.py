@@ -14,7 +14,7 @@ from turia.server.choices import StreamChoice
 from turia.server.clocks import Clocks
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.sqlite import SqliteStore
 
 WEEK = 7 * 86_400.0
@@ -33,15 +33,15 @@ def test_a_clock_that_jumps_deletes_no_session_until_the_next_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def jump() -> None:
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-        await hub.start()
-        session_id, _ = await hub.create("a", StreamChoice("de-en", WaitK(2), punctuation=True))
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        await manager.start()
+        session_id, _ = await manager.create("a", StreamChoice("de-en", WaitK(2), punctuation=True))
         now = time.time()
         monkeypatch.setattr(time, "time", lambda: now + 2 * WEEK)
-        await hub._forget_old()
-        assert hub.store.load(session_id) is not None
-        await hub._forget_old()
-        assert hub.store.load(session_id) is None
-        await hub.stop()
+        await manager._forget_old()
+        assert manager.store.load(session_id) is not None
+        await manager._forget_old()
+        assert manager.store.load(session_id) is None
+        await manager.stop()
 
     asyncio.run(jump())

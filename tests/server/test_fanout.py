@@ -26,7 +26,7 @@ from turia.server.fanout import choices_of, targets_of
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import Store
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
@@ -36,20 +36,20 @@ NAMES = ("de-en", "de-fr", "de-es", "en-de")
 CHOSEN = NewSession(model="de-en", k=2, also=("de-fr", "de-es"))
 
 
-def new_hub(store: Store, cluster: Cluster | None = None, **limits: Any) -> Hub:
+def new_manager(store: Store, cluster: Cluster | None = None, **limits: Any) -> SessionManager:
     translators = fake_translators(names=NAMES)
-    return Hub(translators, store, Limits(**limits), Metrics(), cluster)
+    return SessionManager(translators, store, Limits(**limits), Metrics(), cluster)
 
 
-async def found(hub: Hub, session_id: str) -> ActiveSession:
-    session = await hub.find(session_id)
+async def found(manager: SessionManager, session_id: str) -> ActiveSession:
+    session = await manager.find(session_id)
     assert session is not None
     return session
 
 
-async def join(hub: Hub, session_id: str) -> ActiveSession:
-    session = await found(hub, session_id)
-    await hub.join(session, "speaker", await hub.next_turn(session_id))
+async def join(manager: SessionManager, session_id: str) -> ActiveSession:
+    session = await found(manager, session_id)
+    await manager.join(session, "speaker", await manager.next_turn(session_id))
     return session
 
 
@@ -65,57 +65,65 @@ async def settled(*sessions: ActiveSession) -> None:
         await asyncio.sleep(0.01)
 
 
-async def texts(hub: Hub, session_id: str, kind: str) -> list[str]:
-    _, events = hub.store.events(session_id, 0, 1000)
+async def texts(manager: SessionManager, session_id: str, kind: str) -> list[str]:
+    _, events = manager.store.events(session_id, 0, 1000)
     return [str(event["word"]) for event in events if event["type"] == kind]
 
 
-async def lengths(hub: Hub, session_id: str) -> list[int]:
-    _, events = hub.store.events(session_id, 0, 1000)
+async def lengths(manager: SessionManager, session_id: str) -> list[int]:
+    _, events = manager.store.events(session_id, 0, 1000)
     return [event["source_words"] for event in events if event["type"] == "sentence"]
 
 
 def test_all_languages_get_the_words_and_the_sentences_of_the_speaker(tmp_path: Path) -> None:
     async def run() -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
-        leader = await join(hub, session_id)
-        assert hub.occupancy.member().streams == 3, "each language has a place"
-        hub.take(leader, words("ka le. mi no pu"))
-        hub.take(leader, [Pause(6), SettingsChange(7, model="en-de"), *words("one two.", 8)])
-        hub.take(leader, [SettingsChange(10, model="de-en", k=1), *words("ra. so", 11), EndOfStream(13)])
-        french, spanish = [await found(hub, f"{session_id}.{code}") for code in ("fr", "es")]
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        session_id, _ = await manager.fanout.begin("owner", CHOSEN)
+        leader = await join(manager, session_id)
+        assert manager.occupancy.member().streams == 3, "each language has a place"
+        manager.take(leader, words("ka le. mi no pu"))
+        manager.take(leader, [Pause(6), SettingsChange(7, model="en-de"), *words("one two.", 8)])
+        manager.take(leader, [SettingsChange(10, model="de-en", k=1), *words("ra. so", 11), EndOfStream(13)])
+        french, spanish = [await found(manager, f"{session_id}.{code}") for code in ("fr", "es")]
         await settled(leader, french, spanish)
-        assert await texts(hub, session_id, "write") == ["ka", "le", "mi", "no", "pu", "one", "two", "ra", "so"]
+        assert await texts(manager, session_id, "write") == ["ka", "le", "mi", "no", "pu", "one", "two", "ra", "so"]
         for code in ("fr", "es"):
             # English was spoken meanwhile, which these do not translate.
-            assert await texts(hub, f"{session_id}.{code}", "source") == ["ka", "le.", "mi", "no", "pu", "ra.", "so"]
-            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu", "ra", "so"]
-            assert await lengths(hub, f"{session_id}.{code}") == [2, 3, 1, 1]
+            assert await texts(manager, f"{session_id}.{code}", "source") == [
+                "ka",
+                "le.",
+                "mi",
+                "no",
+                "pu",
+                "ra.",
+                "so",
+            ]
+            assert await texts(manager, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu", "ra", "so"]
+            assert await lengths(manager, f"{session_id}.{code}") == [2, 3, 1, 1]
         assert french.task is not None
         assert french.task.captions.choice.policy == WaitK(1), "another latency is for all"
         with pytest.raises(ProtocolError, match="speak there"):
-            await join(hub, f"{session_id}.fr")
-        await hub.delete(session_id)
-        assert [hub.store.load(name) for name in (session_id, f"{session_id}.fr", f"{session_id}.es")] == [None] * 3
-        await hub.stop()
+            await join(manager, f"{session_id}.fr")
+        await manager.delete(session_id)
+        assert [manager.store.load(name) for name in (session_id, f"{session_id}.fr", f"{session_id}.es")] == [None] * 3
+        await manager.stop()
 
     asyncio.run(run())
 
 
 def test_a_language_that_finds_no_place_is_refused_with_all_of_them(tmp_path: Path) -> None:
     async def run() -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"), streams=2)
-        await hub.start()
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"), streams=2)
+        await manager.start()
         with pytest.raises(RefusedError, match="all 2 streams are in use"):
-            await hub.fanout.begin("owner", CHOSEN)
-        assert hub.sessions() == []
-        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", also=("de-fr",)))
-        await join(hub, session_id)
+            await manager.fanout.begin("owner", CHOSEN)
+        assert manager.sessions() == []
+        session_id, _ = await manager.fanout.begin("owner", NewSession(model="de-en", also=("de-fr",)))
+        await join(manager, session_id)
         with pytest.raises(RefusedError):
-            await hub.fanout.begin("owner", NewSession(model="de-en"))
-        await hub.stop()
+            await manager.fanout.begin("owner", NewSession(model="de-en"))
+        await manager.stop()
 
     asyncio.run(run())
 
@@ -124,45 +132,45 @@ def test_followers_go_on_from_the_store(tmp_path: Path) -> None:
     """The server dies between a word of the leader and the same word of its followers."""
 
     async def first() -> str:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
-        leader = await join(hub, session_id)
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        session_id, _ = await manager.fanout.begin("owner", CHOSEN)
+        leader = await join(manager, session_id)
         # As if the worker had not come to them.
-        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
-        hub.take(leader, words("ka le. mi no"))
+        manager.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        manager.take(leader, words("ka le. mi no"))
         while leader.progress.inputs < 4:
             await asyncio.sleep(0.01)
-        await hub.stop()
+        await manager.stop()
         return session_id
 
     async def second(session_id: str) -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        leader = await join(hub, session_id)
-        hub.take(leader, [*words("pu.", 5), EndOfStream(6)])
-        await settled(leader, await found(hub, f"{session_id}.fr"), await found(hub, f"{session_id}.es"))
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        leader = await join(manager, session_id)
+        manager.take(leader, [*words("pu.", 5), EndOfStream(6)])
+        await settled(leader, await found(manager, f"{session_id}.fr"), await found(manager, f"{session_id}.es"))
         for code in ("fr", "es"):
-            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu"]
-            assert await lengths(hub, f"{session_id}.{code}") == [2, 3]
-        await hub.stop()
+            assert await texts(manager, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no", "pu"]
+            assert await lengths(manager, f"{session_id}.{code}") == [2, 3]
+        await manager.stop()
 
     async def third(session_id: str) -> None:
         """The leader has ended, and a follower had not: whoever looks for it brings it to its end."""
         store = SqliteStore(tmp_path / "sessions.sqlite")
-        hub = new_hub(store)
-        await hub.start()
-        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
-        other, _ = await hub.fanout.begin("owner", CHOSEN)
-        leader = await join(hub, other)
-        hub.take(leader, [*words("ka le."), EndOfStream(3)])
+        manager = new_manager(store)
+        await manager.start()
+        manager.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        other, _ = await manager.fanout.begin("owner", CHOSEN)
+        leader = await join(manager, other)
+        manager.take(leader, [*words("ka le."), EndOfStream(3)])
         await settled(leader)
-        await hub.stop()
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        await settled(await found(hub, f"{other}.fr"))
-        assert await texts(hub, f"{other}.fr", "write") == ["ka", "le"]
-        await hub.stop()
+        await manager.stop()
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        await settled(await found(manager, f"{other}.fr"))
+        assert await texts(manager, f"{other}.fr", "write") == ["ka", "le"]
+        await manager.stop()
 
     session_id = asyncio.run(first())
     asyncio.run(second(session_id))
@@ -171,20 +179,20 @@ def test_followers_go_on_from_the_store(tmp_path: Path) -> None:
 
 def test_a_follower_catches_up_with_what_the_worker_did_not_report(tmp_path: Path) -> None:
     async def run() -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        session_id, _ = await hub.fanout.begin("owner", CHOSEN)
-        leader, feed = await join(hub, session_id), hub.fanout.feed
-        hub.fanout.feed = lambda *_: None  # type: ignore[method-assign]
-        hub.take(leader, words("ka le."))
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        session_id, _ = await manager.fanout.begin("owner", CHOSEN)
+        leader, feed = await join(manager, session_id), manager.fanout.feed
+        manager.fanout.feed = lambda *_: None  # type: ignore[method-assign]
+        manager.take(leader, words("ka le."))
         while leader.progress.inputs < 2:
             await asyncio.sleep(0.01)
-        hub.fanout.feed = feed  # type: ignore[method-assign]
-        hub.take(leader, [*words("mi no.", 3), EndOfStream(5)])
-        await settled(leader, await found(hub, f"{session_id}.fr"), await found(hub, f"{session_id}.es"))
+        manager.fanout.feed = feed  # type: ignore[method-assign]
+        manager.take(leader, [*words("mi no.", 3), EndOfStream(5)])
+        await settled(leader, await found(manager, f"{session_id}.fr"), await found(manager, f"{session_id}.es"))
         for code in ("fr", "es"):
-            assert await texts(hub, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no"]
-        await hub.stop()
+            assert await texts(manager, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no"]
+        await manager.stop()
 
     asyncio.run(run())
 
@@ -193,17 +201,17 @@ def test_a_follower_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("turia.server.fanout.AGAIN_SECONDS", 0.01)
 
     async def run() -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
-        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", k=1, also=("de-fr",)))
-        leader, french = await join(hub, session_id), await found(hub, f"{session_id}.fr")
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        session_id, _ = await manager.fanout.begin("owner", NewSession(model="de-en", k=1, also=("de-fr",)))
+        leader, french = await join(manager, session_id), await found(manager, f"{session_id}.fr")
         assert french.task is not None
         failing = french.task.captions
         failing.apply = lambda *_: 1 / 0  # type: ignore[assignment, method-assign]
-        hub.take(leader, [*words("ka le."), EndOfStream(3)])
+        manager.take(leader, [*words("ka le."), EndOfStream(3)])
         await settled(leader, french)
-        assert await texts(hub, f"{session_id}.fr", "write") == ["ka", "le"]
-        await hub.stop()
+        assert await texts(manager, f"{session_id}.fr", "write") == ["ka", "le"]
+        await manager.stop()
 
     asyncio.run(run())
 
@@ -212,13 +220,13 @@ def test_followers_move_with_their_speaker_to_another_server(redis_server: Redis
     redis_server.clear()
 
     async def run() -> None:
-        hubs = []
+        managers = []
         for _ in range(2):
             store = RedisStore(redis_server.url)
-            hubs.append(new_hub(store, RedisCluster(store.client)))
-            await hubs[-1].start()
-            await asyncio.to_thread(RedisCluster(store.client).announce, hubs[-1].occupancy.member())
-        one, other = hubs
+            managers.append(new_manager(store, RedisCluster(store.client)))
+            await managers[-1].start()
+            await asyncio.to_thread(RedisCluster(store.client).announce, managers[-1].occupancy.member())
+        one, other = managers
         session_id, _ = await one.fanout.begin("owner", CHOSEN)
         leader = await join(one, session_id)
         one.take(leader, words("ka le. mi"))
@@ -229,8 +237,8 @@ def test_followers_move_with_their_speaker_to_another_server(redis_server: Redis
         await settled(leader, await found(other, f"{session_id}.fr"), await found(other, f"{session_id}.es"))
         for code in ("fr", "es"):
             assert await texts(other, f"{session_id}.{code}", "write") == ["ka", "le", "mi", "no"]
-        for hub in hubs:
-            await hub.stop()
+        for manager in managers:
+            await manager.stop()
 
     asyncio.run(run())
 
@@ -264,21 +272,21 @@ def test_every_language_survives_a_server_that_is_killed(tmp_path: Path) -> None
 
 def test_the_audience_chooses_among_latencies_that_share_the_encoder(tmp_path: Path) -> None:
     async def run() -> None:
-        hub = new_hub(SqliteStore(tmp_path / "sessions.sqlite"))
-        await hub.start()
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
         chosen = NewSession(model="de-en", k=2, also=("de-fr",), latencies=("k=3", "hold-n:n=1"))
-        session_id, _ = await hub.fanout.begin("owner", chosen)
-        leader = await join(hub, session_id)
+        session_id, _ = await manager.fanout.begin("owner", chosen)
+        leader = await join(manager, session_id)
         tags = ["en-x-k3", "en-x-hold-n-n-1", "fr", "fr-x-k3", "fr-x-hold-n-n-1"]
-        assert targets_of(hub, leader) == [("en", session_id), *((tag, f"{session_id}.{tag}") for tag in tags)]
-        followers = [await found(hub, f"{session_id}.{tag}") for tag in tags]
-        assert hub.occupancy.member().streams == 6, "each latency of each language has a place"
-        hub.take(leader, words("ka le mi no. pu ra so ka"))
-        hub.take(leader, [SettingsChange(9, k=1), *words("le mi", 10), EndOfStream(12)])
+        assert targets_of(manager, leader) == [("en", session_id), *((tag, f"{session_id}.{tag}") for tag in tags)]
+        followers = [await found(manager, f"{session_id}.{tag}") for tag in tags]
+        assert manager.occupancy.member().streams == 6, "each latency of each language has a place"
+        manager.take(leader, words("ka le mi no. pu ra so ka"))
+        manager.take(leader, [SettingsChange(9, k=1), *words("le mi", 10), EndOfStream(12)])
         await settled(leader, *followers)
         for session in (leader, *followers):
-            assert " ".join(await texts(hub, session.id, "write")) == "ka le mi no pu ra so ka le mi"
-        late = hub.store.events(f"{session_id}.en-x-k3", 0, 1000)[1]
+            assert " ".join(await texts(manager, session.id, "write")) == "ka le mi no pu ra so ka le mi"
+        late = manager.store.events(f"{session_id}.en-x-k3", 0, 1000)[1]
         assert [event["read"] for event in late if event["type"] == "write"][:2] == [3, 4]
         captions = [session.task.captions for session in (leader, *followers) if session.task is not None]
         own = [str(one.choice.policy).removesuffix(",rounding=floor") for one in captions]
@@ -287,9 +295,9 @@ def test_the_audience_chooses_among_latencies_that_share_the_encoder(tmp_path: P
         english, french = captions[0].stream.shared, captions[3].stream.shared
         assert english is captions[1].stream.shared is captions[2].stream.shared is not None
         assert french is captions[4].stream.shared is not english
-        await hub.delete(session_id)
-        assert [hub.store.load(name) for _, name in targets_of(hub, leader)] == [None] * 6
-        await hub.stop()
+        await manager.delete(session_id)
+        assert [manager.store.load(name) for _, name in targets_of(manager, leader)] == [None] * 6
+        await manager.stop()
 
     asyncio.run(run())
 
@@ -297,29 +305,29 @@ def test_the_audience_chooses_among_latencies_that_share_the_encoder(tmp_path: P
 def test_a_latency_goes_on_after_a_restart(tmp_path: Path) -> None:
     async def run() -> None:
         store = tmp_path / "sessions.sqlite"
-        hub = new_hub(SqliteStore(store))
-        await hub.start()
-        session_id, _ = await hub.fanout.begin("owner", NewSession(model="de-en", k=1, latencies=("3",)))
-        leader = await join(hub, session_id)
-        hub.take(leader, words("ka le mi no"))
-        late = await found(hub, f"{session_id}.en-x-k3")
-        while len(await texts(hub, late.id, "write")) < 2:
+        manager = new_manager(SqliteStore(store))
+        await manager.start()
+        session_id, _ = await manager.fanout.begin("owner", NewSession(model="de-en", k=1, latencies=("3",)))
+        leader = await join(manager, session_id)
+        manager.take(leader, words("ka le mi no"))
+        late = await found(manager, f"{session_id}.en-x-k3")
+        while len(await texts(manager, late.id, "write")) < 2:
             await asyncio.sleep(0.01)
-        await hub.stop()
-        hub = new_hub(SqliteStore(store))
-        await hub.start()
-        leader = await join(hub, session_id)
-        late = await found(hub, f"{session_id}.en-x-k3")
+        await manager.stop()
+        manager = new_manager(SqliteStore(store))
+        await manager.start()
+        leader = await join(manager, session_id)
+        late = await found(manager, f"{session_id}.en-x-k3")
         assert late.task is not None
         assert late.task.captions.choice.own_latency
         assert leader.task is not None
         assert late.task.captions.stream.shared is leader.task.captions.stream.shared is not None
-        hub.take(leader, [SettingsChange(5, k=2), *words("pu", 6), EndOfStream(7)])
+        manager.take(leader, [SettingsChange(5, k=2), *words("pu", 6), EndOfStream(7)])
         await settled(leader, late)
-        assert await texts(hub, late.id, "write") == ["ka", "le", "mi", "no", "pu"]
+        assert await texts(manager, late.id, "write") == ["ka", "le", "mi", "no", "pu"]
         assert late.task is not None
         assert late.task.captions.choice.policy == WaitK(3)
-        await hub.stop()
+        await manager.stop()
 
     asyncio.run(run())
 

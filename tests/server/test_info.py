@@ -16,7 +16,7 @@ from turia.server.info import add_info
 def test_models_policies_and_what_the_operator_has_chosen() -> None:
     app = FastAPI()
     add_info(app)
-    app.state.hub = SimpleNamespace(translators=fake_translators())
+    app.state.manager = SimpleNamespace(translators=fake_translators())
     app.state.access = SimpleNamespace(keys={"a": "b"})
     app.state.addresses = SimpleNamespace(base=lambda request: "https://captions.example")
     app.state.ears = None

@@ -17,7 +17,7 @@ from turia.server.choices import StreamChoice
 from turia.server.keyring import KeyFile, note_use, read_keys
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.sqlite import SqliteStore
 
 ONE, TWO, THREE = (f"key-number-{number}-of-many-letters" for number in ("one", "two", "three"))
@@ -73,19 +73,19 @@ def test_a_file_that_is_none_changes_nothing(
 
 def test_the_speakers_of_a_revoked_key_are_sent_away(tmp_path: Path) -> None:
     async def revoke() -> None:
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-        await hub.start()
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        await manager.start()
         readers = {}
         for owner in ("gone", "stays"):
-            session_id, _ = await hub.create(owner, StreamChoice("de-en", WaitK(2), punctuation=True))
-            session = await hub.find(session_id)
+            session_id, _ = await manager.create(owner, StreamChoice("de-en", WaitK(2), punctuation=True))
+            session = await manager.find(session_id)
             assert session is not None
-            readers[owner] = await hub.join(session, "speaker", await hub.next_turn(session_id))
-            readers[f"viewer of {owner}"] = await hub.join(session, "viewer")
-        hub.revoke({"gone"})
+            readers[owner] = await manager.join(session, "speaker", await manager.next_turn(session_id))
+            readers[f"viewer of {owner}"] = await manager.join(session, "viewer")
+        manager.revoke({"gone"})
         refused = {name: reader.refusal for name, reader in readers.items() if reader.refusal is not None}
         assert [(name, found.code, found.retry) for name, found in refused.items()] == [("gone", "key", False)]
-        await hub.stop()
+        await manager.stop()
 
     asyncio.run(revoke())
 

@@ -19,7 +19,7 @@ def session(owner: str, *, joined: bool = True, awaited: bool = False, has_place
     return found
 
 
-class FakeHub:
+class FakeManager:
     """What places are counted from."""
 
     def __init__(self, *sessions: Any, streams: int = 2) -> None:
@@ -33,16 +33,16 @@ class FakeHub:
         return list(self._sessions)
 
 
-def occupancy(*sessions: Any, streams: int = 2) -> tuple[Occupancy, FakeHub]:
-    hub: Any = FakeHub(*sessions, streams=streams)
-    return Occupancy(hub), hub
+def occupancy(*sessions: Any, streams: int = 2) -> tuple[Occupancy, FakeManager]:
+    manager: Any = FakeManager(*sessions, streams=streams)
+    return Occupancy(manager), manager
 
 
 def test_a_full_server_refuses_and_counts_it() -> None:
-    places, hub = occupancy(session("a"), session("b"))
+    places, manager = occupancy(session("a"), session("b"))
     with pytest.raises(RefusedError, match="all 2 streams are in use"):
         places.refuse_if_full("c")
-    assert hub.refused == ["capacity"]
+    assert manager.refused == ["capacity"]
     occupancy(session("a"), session("b", has_place=False))[0].refuse_if_full("c")
 
 
@@ -54,12 +54,12 @@ def test_a_speaker_who_comes_goes_before_those_who_have_only_asked() -> None:
 
 
 def test_who_is_past_a_quota_or_comes_too_early_is_refused() -> None:
-    places, hub = occupancy()
+    places, manager = occupancy()
     places.past_quota = {"a"}
     places.refuse_if_full("b")
     with pytest.raises(RefusedError):
         places.refuse_if_full("a")
-    hub.ready = False
+    manager.ready = False
     with pytest.raises(RefusedError, match="starting or stopping"):
         places.refuse_if_full("b")
 

@@ -16,7 +16,7 @@ from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.quota import Quota, parse_size
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoreError
 from turia.server.stores.sqlite import SqliteStore
 
@@ -51,34 +51,34 @@ def test_a_key_past_its_quota_is_held_and_let_go_when_sessions_are_deleted(tmp_p
 
     async def store_much() -> None:
         store = SqliteStore(tmp_path / "sessions.sqlite")
-        hub = Hub(fake_translators(), store, Limits(), Metrics())
-        quota = Quota(2 * 4096, store.sizes, hub.hold_to_quota)
-        await hub.start()
-        ids = {owner: (await hub.create(owner, choice))[0] for owner in ("much", "little")}
-        other, _ = await hub.create("much", choice)
+        manager = SessionManager(fake_translators(), store, Limits(), Metrics())
+        quota = Quota(2 * 4096, store.sizes, manager.hold_to_quota)
+        await manager.start()
+        ids = {owner: (await manager.create(owner, choice))[0] for owner in ("much", "little")}
+        other, _ = await manager.create("much", choice)
         readers = {}
         for owner, session_id in ids.items():
-            session = await hub.find(session_id)
+            session = await manager.find(session_id)
             assert session is not None
-            readers[owner] = await hub.join(session, "speaker", await hub.next_turn(session_id))
+            readers[owner] = await manager.join(session, "speaker", await manager.next_turn(session_id))
         await quota.look()
         refusal = readers["much"].refusal
         assert refusal is not None
         assert (refusal.code, refusal.retry) == ("quota", True)
         assert readers["little"].refusal is None
         with pytest.raises(RefusedError, match="take all the room"):
-            await hub.create("much", choice)
-        session = await hub.find(ids["much"])
+            await manager.create("much", choice)
+        session = await manager.find(ids["much"])
         assert session is not None
-        hub.leave(session, readers["much"])
+        manager.leave(session, readers["much"])
         session.held_until = 0.0
         with pytest.raises(RefusedError, match="take all the room"):
-            await hub.join(session, "speaker", await hub.next_turn(session.id))
-        assert (await hub.join(session, "viewer")).refusal is None
-        await hub.create("little", choice)
-        await hub.delete(other)
+            await manager.join(session, "speaker", await manager.next_turn(session.id))
+        assert (await manager.join(session, "viewer")).refusal is None
+        await manager.create("little", choice)
+        await manager.delete(other)
         await quota.look()
-        await hub.create("much", choice)
-        await hub.stop()
+        await manager.create("much", choice)
+        await manager.stop()
 
     asyncio.run(store_much())

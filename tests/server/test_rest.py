@@ -24,7 +24,7 @@ from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rest import RestError, RestSpeaker, _speak, choose_model
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.sqlite import SqliteStore
 
 PAIR = {"source": "de", "target": "en"}
@@ -188,15 +188,17 @@ def test_a_request_that_has_lost_the_word_says_nothing_more(
     """To a newer request of its session, or because the session failed; the other's words stay unmixed."""
 
     async def interrupt() -> None:
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-        await hub.start()
-        session_id, _ = await hub.create("owner", CHOICE)
-        session = await hub.find(session_id)
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        await manager.start()
+        session_id, _ = await manager.create("owner", CHOICE)
+        session = await manager.find(session_id)
         assert session is not None
-        speaker = RestSpeaker(hub, session, await hub.join(session, "speaker", await hub.next_turn(session_id)))
+        speaker = RestSpeaker(
+            manager, session, await manager.join(session, "speaker", await manager.next_turn(session_id))
+        )
         assert await speaker.line("ka le.") == "ka le"
         if refusal is None:
-            await hub.join(session, "speaker", await hub.next_turn(session_id))
+            await manager.join(session, "speaker", await manager.next_turn(session_id))
         else:
             speaker.reader.refuse(refusal)
         before = session.received
@@ -205,40 +207,40 @@ def test_a_request_that_has_lost_the_word_says_nothing_more(
         assert session.received == before
         if isinstance(caught.value, RestError):
             assert caught.value.status == (409 if refusal is None else 500)
-        await hub.stop()
+        await manager.stop()
 
     asyncio.run(interrupt())
 
 
 @pytest.fixture
-def speaking(tmp_path: Path) -> Callable[[Callable[[Hub, str], Awaitable[None]]], None]:
-    """Runs something with a hub and a session of it."""
+def speaking(tmp_path: Path) -> Callable[[Callable[[SessionManager, str], Awaitable[None]]], None]:
+    """Runs something with a manager and a session of it."""
 
-    def run(speak: Callable[[Hub, str], Awaitable[None]]) -> None:
+    def run(speak: Callable[[SessionManager, str], Awaitable[None]]) -> None:
         async def begin() -> None:
-            hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-            await hub.start()
-            session_id, _ = await hub.create("owner", CHOICE)
-            await asyncio.wait_for(speak(hub, session_id), 60)
-            await hub.stop()
+            manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+            await manager.start()
+            session_id, _ = await manager.create("owner", CHOICE)
+            await asyncio.wait_for(speak(manager, session_id), 60)
+            await manager.stop()
 
         asyncio.run(begin())
 
     return run
 
 
-Speaking = Callable[[Callable[[Hub, str], Awaitable[None]]], None]
+Speaking = Callable[[Callable[[SessionManager, str], Awaitable[None]]], None]
 
 
 def test_what_a_request_that_was_given_up_left_is_not_the_next_ones(speaking: Speaking) -> None:
-    async def speak(hub: Hub, session_id: str) -> None:
-        session = await hub.find(session_id)
+    async def speak(manager: SessionManager, session_id: str) -> None:
+        session = await manager.find(session_id)
         assert session is not None
-        await hub.join(session, "speaker", await hub.next_turn(session_id))
+        await manager.join(session, "speaker", await manager.next_turn(session_id))
         # Within a line, with the worker still at it.
-        hub.take(session, [Word(1, "ka"), Word(2, "le.")])
-        hub.take(session, [Word(3, "no")])
-        assert await _speak(hub, session_id, ["mi pu."], ends=False) == ["mi pu"]
+        manager.take(session, [Word(1, "ka"), Word(2, "le.")])
+        manager.take(session, [Word(3, "no")])
+        assert await _speak(manager, session_id, ["mi pu."], ends=False) == ["mi pu"]
 
     speaking(speak)
 
@@ -246,15 +248,15 @@ def test_what_a_request_that_was_given_up_left_is_not_the_next_ones(speaking: Sp
 def test_a_session_that_is_dropped_from_memory_on_the_way_is_found_again(
     speaking: Speaking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def speak(hub: Hub, session_id: str) -> None:
-        next_turn = hub.next_turn
+    async def speak(manager: SessionManager, session_id: str) -> None:
+        next_turn = manager.next_turn
 
         async def with_a_sweep(session_id: str) -> int:
-            hub._sessions.clear()
+            manager._sessions.clear()
             return await next_turn(session_id)
 
-        monkeypatch.setattr(hub, "next_turn", with_a_sweep)
-        assert await _speak(hub, session_id, ["ka le."], ends=True) == ["ka le"]
+        monkeypatch.setattr(manager, "next_turn", with_a_sweep)
+        assert await _speak(manager, session_id, ["ka le."], ends=True) == ["ka le"]
 
     speaking(speak)
 

@@ -13,7 +13,7 @@ from turia.errors import InputError
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.rooms import NewRoom, Rooms, parse_room
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredRoom
 from turia.server.stores.redis import RedisStore
 from turia.server.stores.redis_cluster import RedisCluster
@@ -32,8 +32,8 @@ def test_rooms_of_the_command_line() -> None:
 
 def test_rooms_stay_with_the_store(tmp_path: Path) -> None:
     async def run(given: list[NewRoom]) -> list[StoredRoom]:
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-        rooms = Rooms(hub, given)
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        rooms = Rooms(manager, given)
         await rooms.start()
         if given:
             await rooms.put(NewRoom("lab", "Lab"), "owner")
@@ -42,7 +42,7 @@ def test_rooms_stay_with_the_store(tmp_path: Path) -> None:
                 return "some-session", 7
 
             assert await rooms.place("hall", False, begun) == 7
-        hub.store.close()
+        manager.store.close()
         return rooms.all()
 
     made = asyncio.run(run([NewRoom("hall", "Hall")]))
@@ -58,8 +58,11 @@ def test_servers_of_one_store_have_the_same_rooms(redis_server: RedisServer) -> 
 
     async def run() -> None:
         stores = [RedisStore(redis_server.url) for _ in range(2)]
-        hubs = [Hub(fake_translators(), store, Limits(), Metrics(), RedisCluster(store.client)) for store in stores]
-        one, other = (Rooms(hub) for hub in hubs)
+        managers = [
+            SessionManager(fake_translators(), store, Limits(), Metrics(), RedisCluster(store.client))
+            for store in stores
+        ]
+        one, other = (Rooms(manager) for manager in managers)
         told = asyncio.Event()
         with other.watching("hall", told.set):
             following = asyncio.create_task(other.follow())

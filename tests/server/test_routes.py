@@ -123,12 +123,12 @@ def test_every_error_of_every_route_has_one_shape_and_nothing_that_was_sent(
 
 
 def test_a_server_that_is_not_ready_says_so_in_the_same_shape(server: Server) -> None:
-    hub = server.client.app.state.hub  # type: ignore[attr-defined]
-    hub.ready = False
+    manager = server.client.app.state.manager  # type: ignore[attr-defined]
+    manager.ready = False
     try:
         answers = [server.ask("GET", path) for path in ("/readyz", "/health")]
     finally:
-        hub.ready = True
+        manager.ready = True
     for answer in answers:
         assert (answer.status_code, answer.json()["code"], answer.json()["status"]) == (503, "not-ready", "not ready")
         assert list(answer.json())[:3] == ["detail", "code", "error"]

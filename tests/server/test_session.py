@@ -198,6 +198,6 @@ def test_a_session_that_follows_has_the_speaker_of_its_leader() -> None:
     leader.leave(speaker, held_until=50.0)
     assert viewer.wake.is_set()
     assert follower.speaker_present(shared=True) is False
-    # Its leader is told that the sentence is over, and relays that.
+    # Its leader is told that the sentence is over, and passes that on.
     assert not follower.was_left(60.0)
     assert leader.was_left(60.0)

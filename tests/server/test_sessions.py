@@ -1,4 +1,4 @@
-"""Two hubs on one Redis, in one process, so that what happens between them can be put in any order."""
+"""Two managers on one Redis, in one process, so that what happens between them can be put in any order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.shared import Shared
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.redis import RedisStore
@@ -78,33 +78,33 @@ class Server:
     def __init__(self, redis_server: RedisServer, limits: Limits | None = None) -> None:
         self.store = SlowStore(redis_server.url)
         self.cluster = SilentCluster(self.store.client)
-        self.hub = Hub(fake_translators(), self.store, limits or Limits(), Metrics(), self.cluster)
-        self.shared = Shared(self.hub, self.cluster)
+        self.manager = SessionManager(fake_translators(), self.store, limits or Limits(), Metrics(), self.cluster)
+        self.shared = Shared(self.manager, self.cluster)
 
     async def __aenter__(self) -> Server:
-        await self.hub.start()
+        await self.manager.start()
         await self.shared.announce()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.shared.leave()
-        await self.hub.stop()
+        await self.manager.stop()
 
     async def begin(self, owner: str = "owner") -> str:
-        session_id, _ = await self.hub.create(owner, CHOICE)
+        session_id, _ = await self.manager.create(owner, CHOICE)
         return session_id
 
     async def find(self, session_id: str) -> ActiveSession:
-        session = await self.hub.find(session_id)
+        session = await self.manager.find(session_id)
         assert session is not None
         return session
 
     async def join(self, session: ActiveSession) -> EventReader:
         """A speaker who has just asked for a ticket."""
-        return await self.hub.join(session, "speaker", await self.hub.next_turn(session.id))
+        return await self.manager.join(session, "speaker", await self.manager.next_turn(session.id))
 
     def streams(self) -> int:
-        return self.hub.occupancy.member().streams
+        return self.manager.occupancy.member().streams
 
 
 class Unsegmented(FakeTranslator):
@@ -134,7 +134,7 @@ def test_a_speaker_who_comes_back_while_the_session_is_let_go_is_not_sent_off(re
             coming_back = asyncio.create_task(here.join(session))
             while here.store.claimed < 2:
                 await asyncio.sleep(0.01)
-            here.hub.let_go(session)
+            here.manager.let_go(session)
             here.store.may_answer.set()
             third = await coming_back
             await there.shared.follow(with_own=True)
@@ -154,7 +154,7 @@ def test_what_was_counted_is_handed_in_once_also_by_a_redis_that_did_not_answer(
         async with Server(redis_server) as here:
             cases: list[Literal["no", "before", "after"]] = ["no", "before", "before", "no", "after", "no", "after"]
             for silent in cases:
-                here.hub.metrics.resumes.inc()
+                here.manager.metrics.resumes.inc()
                 here.cluster.silent = silent
                 with nullcontext() if silent == "no" else pytest.raises(StoreError):
                     await here.shared.announce()
@@ -176,20 +176,20 @@ def test_a_claim_that_a_stalled_redis_takes_late_takes_nothing_from_a_newer_one(
             session_id = await there.begin()
             session, other = await stalled.find(session_id), await there.find(session_id)
             if home == "here":
-                there.hub.leave(other, await there.join(other))
+                there.manager.leave(other, await there.join(other))
             stalled.store.may_ask.clear()
             late = asyncio.create_task(stalled.join(session))
             while not stalled.store.asked:
                 await asyncio.sleep(0.01)
             speaker = await there.join(other)
-            there.hub.take(other, [Word(1, "ka.")])
+            there.manager.take(other, [Word(1, "ka.")])
             while other.progress.inputs < 1:
                 await asyncio.sleep(0.01)
             stalled.store.may_ask.set()
             with pytest.raises(ProtocolError, match="goes on in another connection"):
                 await late
             await there.shared.follow(with_own=True)
-            there.hub.take(other, [Word(2, "le.")])
+            there.manager.take(other, [Word(2, "le.")])
             while other.progress.inputs < 2:
                 await asyncio.sleep(0.01)
             assert (speaker.refusal, session.task) == (None, None)
@@ -204,10 +204,10 @@ def test_on_one_server_too_the_newest_turn_has_the_word(redis_server: RedisServe
         async with Server(redis_server) as here:
             session_id = await here.begin()
             session = await here.find(session_id)
-            older, newer = [await here.hub.next_turn(session_id) for _ in range(2)]
-            speaker = await here.hub.join(session, "speaker", newer)
+            older, newer = [await here.manager.next_turn(session_id) for _ in range(2)]
+            speaker = await here.manager.join(session, "speaker", newer)
             with pytest.raises(ProtocolError, match="goes on in another connection"):
-                await here.hub.join(session, "speaker", older)
+                await here.manager.join(session, "speaker", older)
             assert speaker.refusal is None
             assert session.speaker is speaker
 
@@ -219,10 +219,10 @@ def test_what_was_not_stored_when_a_speaker_came_back_is_taken_again_and_once(re
         async with Server(redis_server) as here:
             session = await here.find(await here.begin())
             await here.join(session)
-            here.hub.take(session, [Word(seq, "ka.") for seq in range(1, 30)])
+            here.manager.take(session, [Word(seq, "ka.") for seq in range(1, 30)])
             await here.join(session)
             assert session.received == session.progress.inputs <= 29
-            here.hub.take(session, [Word(seq, "ka.") for seq in range(session.received + 1, 41)])
+            here.manager.take(session, [Word(seq, "ka.") for seq in range(session.received + 1, 41)])
             while session.progress.inputs < 40:
                 await asyncio.sleep(0.01)
             _, events = here.store.events(session.id, 0, 1000)
@@ -236,7 +236,7 @@ def test_a_session_that_goes_on_elsewhere_holds_no_place_here(redis_server: Redi
         async with Server(redis_server) as here, Server(redis_server) as there:
             session_id = await here.begin()
             session, other = await here.find(session_id), await there.find(session_id)
-            here.hub.leave(session, await here.join(session))
+            here.manager.leave(session, await here.join(session))
             await here.shared.follow(with_own=True)
             assert here.streams() == 1, "the place is kept for a speaker who may come back"
             await there.join(other)
@@ -309,11 +309,11 @@ def test_without_news_nothing_but_the_standing_is_read(redis_server: RedisServer
             session_id = await here.begin()
             session, seen = await here.find(session_id), await there.find(session_id)
             await here.join(session)
-            await there.hub.join(seen, "viewer")
+            await there.manager.join(seen, "viewer")
             for _ in range(4):
                 await there.shared.follow(with_own=True)
             assert there.store.reads == 0
-            here.hub.take(session, [Word(1, "ka.")])
+            here.manager.take(session, [Word(1, "ka.")])
             while session.progress.inputs < 1:
                 await asyncio.sleep(0.01)
             for _ in range(4):
@@ -328,7 +328,7 @@ def test_where_no_server_is_ready_nobody_is_told_that_all_are_full(redis_server:
         async with Server(redis_server) as here:
             await here.shared.leave()
             assert await here.begin(), "it knows of itself, though its announcement is late"
-            here.hub.ready = False
+            here.manager.ready = False
             with pytest.raises(RefusedError, match="the server is starting or stopping"):
                 await here.begin()
 
@@ -338,13 +338,13 @@ def test_where_no_server_is_ready_nobody_is_told_that_all_are_full(redis_server:
 def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(redis_server: RedisServer) -> None:
     async def change() -> None:
         async with Server(redis_server) as here:
-            here.hub.translators = {**fake_translators(), "bare": Unsegmented("bare", Echo())}
-            session_id, _ = await here.hub.create("owner", replace(CHOICE, punctuation=False))
+            here.manager.translators = {**fake_translators(), "bare": Unsegmented("bare", Echo())}
+            session_id, _ = await here.manager.create("owner", replace(CHOICE, punctuation=False))
             session = await here.find(session_id)
             await here.join(session)
             for model, told in (("bare", "ask for punctuation"), ("none", "no such model")):
                 with pytest.raises(ProtocolError, match=told):
-                    here.hub.take(session, [SettingsChange(1, model=model)])
+                    here.manager.take(session, [SettingsChange(1, model=model)])
             assert session.received == 0
 
     asyncio.run(change())

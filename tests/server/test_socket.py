@@ -16,7 +16,7 @@ from turia.protocol.messages import Pong
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.socket import _Connection, serve_socket
 from turia.server.stores.sqlite import SqliteStore
 
@@ -44,20 +44,20 @@ class Deaf:
 def test_pongs_do_not_pile_up_for_who_does_not_read_them(tmp_path: Path) -> None:
     async def ping() -> None:
         limits = Limits(words_per_second=1e9, burst=1e9)
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), limits, Metrics())
-        await hub.start()
-        session_id, _ = await hub.create("owner", StreamChoice("de-en", WaitK(2), punctuation=True))
-        session = await hub.find(session_id)
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), limits, Metrics())
+        await manager.start()
+        session_id, _ = await manager.create("owner", StreamChoice("de-en", WaitK(2), punctuation=True))
+        session = await manager.find(session_id)
         assert session is not None
-        reader, socket = await hub.join(session, "viewer"), Deaf()
-        connection = _Connection(cast(WebSocket, socket), hub, session, reader, 0)
+        reader, socket = await manager.join(session, "viewer"), Deaf()
+        connection = _Connection(cast(WebSocket, socket), manager, session, reader, 0)
         tasks = [asyncio.create_task(connection.read()), asyncio.create_task(connection.write())]
         await socket.all_read.wait()
         assert list(reader.outbox) == [Pong()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await hub.stop()
+        await manager.stop()
 
     asyncio.run(ping())
 
@@ -87,10 +87,10 @@ def test_what_nobody_foresaw_is_told_to_the_client_and_its_text_to_nobody(
         raise KeyError("geheim" + "nis")
 
     async def connect() -> None:
-        hub = Hub(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
-        monkeypatch.setattr(hub, "use_ticket", fail)
-        await serve_socket(cast(WebSocket, socket), hub)
-        hub.store.close()
+        manager = SessionManager(fake_translators(), SqliteStore(tmp_path / "sessions.sqlite"), Limits(), Metrics())
+        monkeypatch.setattr(manager, "use_ticket", fail)
+        await serve_socket(cast(WebSocket, socket), manager)
+        manager.store.close()
 
     socket = Saying()
     asyncio.run(connect())

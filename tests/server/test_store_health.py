@@ -14,7 +14,7 @@ from turia.schema import JsonObject
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredSession, StoreError
 from turia.server.stores.sqlite import SqliteStore
 
@@ -42,18 +42,18 @@ class Failing(SqliteStore):
 def test_a_server_is_ready_while_its_store_takes_what_is_written(tmp_path: Path) -> None:
     async def write() -> None:
         store = Failing(tmp_path / "sessions.sqlite")
-        hub = Hub(fake_translators(), store, Limits(), Metrics())
-        await hub.start()
-        assert hub.takes_streams
+        manager = SessionManager(fake_translators(), store, Limits(), Metrics())
+        await manager.start()
+        assert manager.takes_streams
         store.full = True
         with pytest.raises(StoreError):
-            await hub.create("owner", CHOICE)
-        assert not hub.takes_streams
-        await hub.health.check()
-        assert (hub.takes_streams, hub.occupancy.member().ready) == (False, False)
+            await manager.create("owner", CHOICE)
+        assert not manager.takes_streams
+        await manager.health.check()
+        assert (manager.takes_streams, manager.occupancy.member().ready) == (False, False)
         store.full = False
-        await hub.health.check()
-        assert hub.takes_streams
-        await hub.stop()
+        await manager.health.check()
+        assert manager.takes_streams
+        await manager.stop()
 
     asyncio.run(write())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from turia.stream.turns import SPEAKER
+from turia.stream.speakers import SPEAKER
 
 Event = dict[str, Any]
 

@@ -25,7 +25,7 @@ from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
 from turia.formats.hls import HlsCaptions, HlsFile
 from turia.formats.subtitles import LONGEST_MS, Cue, CueMaker
 from turia.protocol.client import Follower
-from turia.stream.turns import SPEAKER
+from turia.stream.speakers import SPEAKER
 from turia.system.files import write_file
 from turia.system.signals import StopRequests
 

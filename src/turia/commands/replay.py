@@ -15,7 +15,7 @@ from typing import Literal, TextIO
 from turia.errors import InputError
 from turia.formats.output import TextOutput
 from turia.formats.replay import TimedEvent, moments
-from turia.stream.turns import SPEAKER
+from turia.stream.speakers import SPEAKER
 from turia.system.files import check_plain
 
 Side = Literal["target", "source"]

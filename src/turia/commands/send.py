@@ -16,8 +16,8 @@ from typing import TextIO
 from turia.formats.output import TextOutput
 from turia.protocol.client import Speaker
 from turia.stream.silence import PAUSE, TimeGaps
+from turia.stream.speakers import SPEAKER, SpeakerChanges
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
-from turia.stream.turns import SPEAKER, Turns
 from turia.system.signals import StopRequests
 
 AHEAD = 100
@@ -42,7 +42,7 @@ async def send(
     loop = asyncio.get_running_loop()
     read: asyncio.Queue[Read] = asyncio.Queue(AHEAD)
     threading.Thread(target=_read, args=(words, read, loop), daemon=True).start()
-    talking = asyncio.create_task(_talk(speaker, read, TimeGaps(pause), Turns()))
+    talking = asyncio.create_task(_talk(speaker, read, TimeGaps(pause), SpeakerChanges()))
     stop = StopRequests(at_signal or (lambda: loop.call_soon_threadsafe(talking.cancel)))
     with stop.noted():
         try:
@@ -77,12 +77,12 @@ def _read(words: Iterable[Heard], read: asyncio.Queue[Read], loop: asyncio.Abstr
             put(None)
 
 
-async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps, turns: Turns) -> None:
+async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps, speakers: SpeakerChanges) -> None:
     try:
         while (item := await read.get()) is not None:
             match item:
                 case SpokenWord(text, end=end):
-                    name, paused = turns.before(item), gaps.before(item)
+                    name, paused = speakers.before(item), gaps.before(item)
                     if name is not None or paused:
                         await speaker.pause(speaker=name)
                     await speaker.say(text, at=None if end is None else 1000 * end)

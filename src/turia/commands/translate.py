@@ -2,7 +2,7 @@
 
 A record gets two times: when it was written (`ms` since the start), and how far the speech was by then, if the words
 came with times (turia.stream.times). A pause of the speaker closes the sentence (turia.stream.silence), and so does
-another speaker (turia.stream.turns).
+another speaker (turia.stream.speakers).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from turia.formats.asr_feeds import InputFormat, heard
 from turia.formats.output import JsonOutput, Output, OutputFormat, output
 from turia.runtime.glossary_file import GlossaryFile
 from turia.stream.silence import PAUSE, Silence, TimeGaps
+from turia.stream.speakers import SpeakerChanges, speaker_note
 from turia.stream.times import Heard, Silent, SpokenTimes, SpokenWord, UnstableTail
 from turia.stream.trace import Record, Write
-from turia.stream.turns import Turns, speaker_note
 from turia.system.reading import live_lines, live_words, make_blocking, opened, source_name
 from turia.system.signals import StopRequests
 from turia.text.glossary import Glossary
@@ -78,7 +78,7 @@ def translate(
             followed = _follow(stream, terms, followed)
         match item:
             case SpokenWord():
-                name, paused = turns.before(item), gaps.before(item)
+                name, paused = speakers.before(item), gaps.before(item)
                 if name is not None or paused:
                     put(stream.push_pause())
                 if name is not None:
@@ -90,7 +90,7 @@ def translate(
             case Silent():
                 put(stream.push_pause())
 
-    gaps, turns = TimeGaps(pause), Turns()
+    gaps, speakers = TimeGaps(pause), SpeakerChanges()
     stop = StopRequests() if at_signal is None else StopRequests(at_signal)
     fault: InputError | None = None
     with stop.noted():

@@ -23,8 +23,8 @@ from turia.engine.tail import Partial
 from turia.errors import InputError
 from turia.policy.base import Policy
 from turia.policy.waitk import WaitK
+from turia.segmenter.announced import AnnouncedSegmenter
 from turia.segmenter.online import Reason, ReleasedWord, Segmenter
-from turia.segmenter.relayed import RelayedSegmenter
 from turia.stream.trace import Record
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Audience:
                 "segmentation is 'free', but streams at several latencies need sentence ends that are told"
             )
         self._segmenter = segmenter
-        self.streams = [Stream(model, RelayedSegmenter(segmenter.window), one) for one in settings]
+        self.streams = [Stream(model, AnnouncedSegmenter(segmenter.window), one) for one in settings]
         self._share()
 
     def push(self, word: str, seconds: float | None = None) -> list[list[Record]]:
@@ -84,7 +84,7 @@ class Audience:
             raise InputError(f"not the state of an audience: {error}") from error
         audience = cls.__new__(cls)
         audience._segmenter = segmenter
-        audience.streams = [Stream.restore(model, RelayedSegmenter(segmenter.window), one) for one in saved]
+        audience.streams = [Stream.restore(model, AnnouncedSegmenter(segmenter.window), one) for one in saved]
         audience._share()
         audience._open = words
         return audience
@@ -107,7 +107,7 @@ class Audience:
         if not lengths:
             return
         for stream in self.streams:
-            assert isinstance(stream.segmenter, RelayedSegmenter)
+            assert isinstance(stream.segmenter, AnnouncedSegmenter)
             stream.segmenter.announce(lengths)
             # They have read on without that end.
             stream.ghosts.clear()

@@ -32,7 +32,7 @@ class EncodedWord(NamedTuple):
     """A source word as the model reads it."""
 
     pieces: tuple[int, ...]
-    """None if it normalises to nothing."""
+    """Empty if the word normalises to nothing."""
     problem: Problem | None = None
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TextIO
 
 from turia.formats.subtitles import Cue, CueMaker, Format, format_cue, header
+from turia.stream.speakers import named_speaker
 from turia.stream.trace import End, Record, SentenceEnd, Write, header_line, record_line
-from turia.stream.turns import named_speaker
 
 OutputFormat = Literal["text", "jsonl", "srt", "vtt"]
 

@@ -47,7 +47,7 @@ from turia.server.room_routes import RoomLanguage, add_rooms, usable_room
 from turia.server.room_socket import serve_room
 from turia.server.rooms import NewRoom, Rooms
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub, Preparation
+from turia.server.sessions import Preparation, SessionManager
 from turia.server.shared import Shared
 from turia.server.socket import serve_socket
 from turia.server.stores.base import DamagedError, Store, StoreError
@@ -102,7 +102,7 @@ def make_app(
     recognition: Recognition | None = None,
     prepare: Preparation | None = None,
 ) -> FastAPI:
-    """The server's application; its hub is `app.state.hub` while it runs.
+    """The server's application; the manager of its sessions is `app.state.manager` while it runs.
 
     `cluster`: others use the store too. `measures`: how many streams are taken follows what the machine holds.
     `pages`: what the operator has chosen for them. `rooms`: those that are to be there. `addresses`: for links.
@@ -112,26 +112,26 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        hub = app.state.hub = Hub(translators, store, limits, Metrics(), cluster)
+        manager = app.state.manager = SessionManager(translators, store, limits, Metrics(), cluster)
         app.state.downloads = downloads = Downloads(store)
         app.state.codes = codes = Codes()
-        shared = None if cluster is None else Shared(hub, cluster)
-        app.state.rooms = Rooms(hub, rooms)
-        ears = app.state.ears = Ears(recognition, hub.metrics.registry) if recognition is not None else None
+        shared = None if cluster is None else Shared(manager, cluster)
+        app.state.rooms = Rooms(manager, rooms)
+        ears = app.state.ears = Ears(recognition, manager.metrics.registry) if recognition is not None else None
         if ears is not None:
             ears.start()
-        app.state.starting = starting = asyncio.create_task(hub.start(prepare))
+        app.state.starting = starting = asyncio.create_task(manager.start(prepare))
         if prepare is None:
             await starting
         await app.state.rooms.start()
-        tasks = [asyncio.create_task(hub.sweep())]
+        tasks = [asyncio.create_task(manager.sweep())]
         if measures:
-            tasks.append(asyncio.create_task(measure_again(hub)))
+            tasks.append(asyncio.create_task(measure_again(manager)))
         if access.key_file is not None:
-            key_file = KeyFile(access.key_file, access.keys, hub.revoke)
+            key_file = KeyFile(access.key_file, access.keys, manager.revoke)
             tasks.append(asyncio.create_task(key_file.watch()))
         if limits.quota and isinstance(store, SqliteStore):
-            tasks.append(asyncio.create_task(Quota(limits.quota, store.sizes, hub.hold_to_quota).watch()))
+            tasks.append(asyncio.create_task(Quota(limits.quota, store.sizes, manager.hold_to_quota).watch()))
         if shared is not None:
             tasks += [asyncio.create_task(shared.run()), asyncio.create_task(app.state.rooms.follow())]
         yield
@@ -147,7 +147,7 @@ def make_app(
         codes.close()
         if ears is not None:
             await ears.stop()
-        await hub.stop()
+        await manager.stop()
 
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
     app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -185,10 +185,10 @@ def make_app(
 async def _guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
     """No page of another origin, nothing large, and the headers of every answer."""
     if _comes_from_elsewhere(request):
-        _hub(request).metrics.refused("origin")
+        _manager(request).metrics.refused("origin")
         response = error_answer(403, "this origin or host name is not allowed; see --origin", "origin")
     elif request.method in ("POST", "PUT") and not _is_small(request):
-        _hub(request).metrics.refused("size")
+        _manager(request).metrics.refused("size")
         response = error_answer(413, f"a request of unknown length, or of more than {MAX_BYTES} bytes", "size")
     else:
         response = await call_next(request)
@@ -213,19 +213,19 @@ def _is_small(request: Request) -> bool:
 async def _busy(request: Request, error: Exception) -> Response:
     """Past capacity: try again later."""
     assert isinstance(error, RefusedError)
-    return error_answer(503, str(error), error.code, _hub(request).limits.retry_header())
+    return error_answer(503, str(error), error.code, _manager(request).limits.retry_header())
 
 
 async def _no_store(request: Request, error: Exception) -> Response:
     """Sessions cannot be begun or found now; those that run wait."""
-    hub = _hub(request)
-    hub.metrics.refused("store")
-    return error_answer(503, str(error), "store", hub.limits.retry_header())
+    manager = _manager(request)
+    manager.metrics.refused("store")
+    return error_answer(503, str(error), "store", manager.limits.retry_header())
 
 
 async def _damaged(request: Request, error: Exception) -> Response:
     """Trying again would not help: no Retry-After."""
-    _hub(request).metrics.refused("damaged")
+    _manager(request).metrics.refused("damaged")
     return error_answer(500, str(error), "damaged")
 
 
@@ -239,9 +239,9 @@ async def _not_as_expected(_: Request, error: Exception) -> Response:
     return error_answer(422, error.without_text() if isinstance(error, MismatchError) else str(error))
 
 
-def _hub(connection: Request | WebSocket) -> Hub:
-    hub: Hub = connection.app.state.hub
-    return hub
+def _manager(connection: Request | WebSocket) -> SessionManager:
+    manager: SessionManager = connection.app.state.manager
+    return manager
 
 
 def _bearer(authorization: Annotated[str | None, Header()] = None) -> str | None:
@@ -255,7 +255,7 @@ def _owner(request: Request, key: Bearer) -> str:
     access: Access = request.app.state.access
     owner = access.keys.owner(key)
     if owner is None:
-        _hub(request).metrics.refused("key")
+        _manager(request).metrics.refused("key")
         raise HTTPException(401, "an API key is needed: Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"})
     note_use(owner, f"{request.method} {request.url.path}")
     return owner
@@ -271,22 +271,22 @@ def _add_health(app: FastAPI) -> None:
 
     @app.get("/readyz", summary="Models are warm and streams are taken", responses={503: {}})
     async def ready(request: Request) -> Response:
-        hub = _hub(request)
+        manager = _manager(request)
         answer: dict[str, str | int] = {}
-        is_ready = hub.takes_streams
-        if hub.cluster is not None:
-            together = totals(await asyncio.to_thread(hub.cluster.members))
+        is_ready = manager.takes_streams
+        if manager.cluster is not None:
+            together = totals(await asyncio.to_thread(manager.cluster.members))
             is_ready = is_ready and together.members > 0
             answer = {"replicas": together.members, "streams": together.streams, "capacity": together.capacity}
         return readiness(is_ready, "ready", answer)
 
     @app.get("/metrics", summary="For Prometheus; with a key where keys are asked for")
     async def metrics(request: Request, owner: Owner) -> Response:
-        hub = _hub(request)
-        text = hub.metrics.text()
-        if hub.cluster is not None:
-            members = await asyncio.to_thread(hub.cluster.members)
-            text = hub.metrics.cluster_text(await asyncio.to_thread(hub.cluster.counted), totals(members))
+        manager = _manager(request)
+        text = manager.metrics.text()
+        if manager.cluster is not None:
+            members = await asyncio.to_thread(manager.cluster.members)
+            text = manager.metrics.cluster_text(await asyncio.to_thread(manager.cluster.counted), totals(members))
         return Response(text, media_type="text/plain; version=0.0.4")
 
 
@@ -299,12 +299,12 @@ def _add_sessions(app: FastAPI) -> None:
         openapi_extra={"requestBody": _described(NewSession)},
     )
     async def begin(request: Request, owner: Owner) -> BegunSession:
-        hub = _hub(request)
-        hub.weigh(owner, await request.body())
+        manager = _manager(request)
+        manager.weigh(owner, await request.body())
         chosen = from_dict(NewSession, await _json_body(request), pass_over=True)
 
         async def begun() -> tuple[str, tuple[str, str]]:
-            session_id, secret = await hub.fanout.begin(owner, chosen)
+            session_id, secret = await manager.fanout.begin(owner, chosen)
             return session_id, (session_id, secret)
 
         url: str = request.app.state.addresses.base(request)
@@ -315,9 +315,9 @@ def _add_sessions(app: FastAPI) -> None:
             usable_room(request, chosen.room, owner)
             session_id, secret = await request.app.state.rooms.place(chosen.room, chosen.take_room, begun)
             url = f"{url}/room/{chosen.room}"
-        ticket = await hub.issue_ticket(session_id, "speaker")
+        ticket = await manager.issue_ticket(session_id, "speaker")
         session = await _find(request, session_id)
-        languages = [RoomLanguage(language=code, session=name) for code, name in targets_of(hub, session)]
+        languages = [RoomLanguage(language=code, session=name) for code, name in targets_of(manager, session)]
         return BegunSession(session=session_id, secret=secret, ticket=ticket, url=url, languages=languages)
 
     @app.post(
@@ -327,62 +327,70 @@ def _add_sessions(app: FastAPI) -> None:
         responses={403: {}, 404: {}},
     )
     async def ticket(request: Request, session_id: str, secret: Bearer) -> Ticket:
-        hub, session = _hub(request), await _find(request, session_id)
+        manager, session = _manager(request), await _find(request, session_id)
         if secret is not None and not matches(secret, session.secret_hash):
-            hub.metrics.refused("secret")
+            manager.metrics.refused("secret")
             raise HTTPException(403, "this is not the secret of the session")
         if secret is not None and not request.app.state.access.keys.knows(session.owner):
-            hub.metrics.refused("key")
+            manager.metrics.refused("key")
             raise HTTPException(403, "the key of this session was revoked")
         role: Role = "viewer" if secret is None else "speaker"
-        issued = await hub.issue_ticket(session_id, role)
-        return Ticket(ticket=issued, role=role, seconds=hub.limits.ticket)
+        issued = await manager.issue_ticket(session_id, role)
+        return Ticket(ticket=issued, role=role, seconds=manager.limits.ticket)
 
     @app.get("/api/sessions/{session_id}/transcript.{kind}", summary="All that was said so far, as a file")
     async def download(
         request: Request, session_id: str, kind: str, side: str = "target", clock: str = "server"
     ) -> Response:
         asked = from_dict(TranscriptRequest, {"kind": kind, "side": side, "clock": clock})
-        hub, at = _hub(request), (await _find(request, session_id)).progress
+        manager, at = _manager(request), (await _find(request, session_id)).progress
         downloads: Downloads = request.app.state.downloads
         try:
             data = await downloads.get(session_id, asked, at.events, at.ended)
         except TooManyError:
-            hub.metrics.refused("transcripts")
-            raise HTTPException(503, "many transcripts are being made; try again", hub.limits.retry_header()) from None
+            manager.metrics.refused("transcripts")
+            raise HTTPException(
+                503, "many transcripts are being made; try again", manager.limits.retry_header()
+            ) from None
         name = f'attachment; filename="{"session" if asked.kind == "jsonl" else f"captions-{asked.side}"}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
         return Response(data, media_type=kind_of_text, headers={"Content-Disposition": name})
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
-        await _take(websocket, lambda hub: serve_socket(websocket, hub, _address(websocket), app.state.ears))
+        await _take(websocket, lambda manager: serve_socket(websocket, manager, _address(websocket), app.state.ears))
 
     @app.websocket("/socket/rooms/{name}")
     async def room_socket(websocket: WebSocket, name: str) -> None:
-        await _take(websocket, lambda hub: serve_room(websocket, hub, app.state.rooms, name, _address(websocket)))
+        await _take(
+            websocket, lambda manager: serve_room(websocket, manager, app.state.rooms, name, _address(websocket))
+        )
 
     @app.websocket("/{path:path}")
     async def no_socket(websocket: WebSocket) -> None:
         await websocket.send_denial_response(error_answer(404, "there is no WebSocket at this address"))
 
 
-async def _take(websocket: WebSocket, serve: Callable[[Hub], Awaitable[None]]) -> None:
+async def _take(websocket: WebSocket, serve: Callable[[SessionManager], Awaitable[None]]) -> None:
     """A connection that becomes a WebSocket, or is told why not."""
-    hub = _hub(websocket)
+    manager = _manager(websocket)
     if _comes_from_elsewhere(websocket):
-        hub.metrics.refused("origin")
+        manager.metrics.refused("origin")
         await websocket.send_denial_response(error_answer(403, "this origin is not allowed", "origin"))
-    elif hub.draining or hub.sockets >= hub.limits.sockets or not hub.hellos.room_for(_address(websocket)):
-        hub.metrics.refused("sockets")
-        busy = error_answer(503, "no more connections are taken", "sockets", hub.limits.retry_header())
+    elif (
+        manager.draining
+        or manager.sockets >= manager.limits.sockets
+        or not manager.hellos.room_for(_address(websocket))
+    ):
+        manager.metrics.refused("sockets")
+        busy = error_answer(503, "no more connections are taken", "sockets", manager.limits.retry_header())
         await websocket.send_denial_response(busy)
     else:
-        hub.sockets += 1
+        manager.sockets += 1
         try:
-            await serve(hub)
+            await serve(manager)
         finally:
-            hub.sockets -= 1
+            manager.sockets -= 1
 
 
 def _address(connection: Request | WebSocket) -> str:
@@ -405,7 +413,7 @@ async def _json_body(request: Request) -> JsonObject:
 
 
 async def _find(request: Request, session_id: str) -> ActiveSession:
-    session = await _hub(request).find(session_id)
+    session = await _manager(request).find(session_id)
     if session is None:
         raise HTTPException(404, "no such session")
     return session

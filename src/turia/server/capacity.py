@@ -24,7 +24,7 @@ from pathlib import Path
 from turia.engine.batcher import run_together
 from turia.server.choices import Translating, any_stream
 from turia.server.places import WORDS_PER_SECOND as WORDS_PER_SECOND
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 
 LOAD = 0.5
 """Share of the time in which the engine works when all streams are taken."""
@@ -131,17 +131,17 @@ class Occasions:
         return True
 
 
-async def measure_again(hub: Hub, look_seconds: float = LOOK_SECONDS) -> None:
-    """Keeps the hub's capacity what the machine holds now, for as long as the server lives."""
+async def measure_again(manager: SessionManager, look_seconds: float = LOOK_SECONDS) -> None:
+    """Keeps the capacity what the machine holds now, for as long as the server lives."""
     occasions = Occasions(os.getloadavg()[0], time.monotonic())
     try:
-        meter = await hub.do_when_idle(lambda: Meter(list(hub.translators.values()), hub.limits.streams))
+        meter = await manager.do_when_idle(lambda: Meter(list(manager.translators.values()), manager.limits.streams))
         while True:
             await asyncio.sleep(look_seconds)
             if occasions.is_one(os.getloadavg()[0], time.monotonic()):
-                while not await hub.do_when_idle(meter.round):
+                while not await manager.do_when_idle(meter.round):
                     pass
-                hub.hold(meter.streams)
+                manager.hold(meter.streams)
     except Exception:
         # The worker has logged why. The server goes on with what was measured last.
         log.warning("capacity is not measured again")

@@ -36,7 +36,7 @@ from turia.protocol.messages import (
     Words,
 )
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
-from turia.segmenter.relayed import RelayedSegmenter
+from turia.segmenter.announced import AnnouncedSegmenter
 from turia.server.choices import (
     StreamChoice,
     Translators,
@@ -48,10 +48,10 @@ from turia.server.choices import (
     policy_of,
 )
 from turia.server.edits import Edits, Steered
+from turia.server.follower_feed import FollowerInput
 from turia.server.progress import Progress
-from turia.server.relay import Relayed
+from turia.stream.speakers import speaker_note
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write
-from turia.stream.turns import speaker_note
 from turia.text.glossary import Glossary
 
 STATE_VERSION = 1
@@ -87,7 +87,7 @@ class SilenceNoticed:
 
 NumberedInput = Word | Pause | SettingsChange | EndOfStream
 Unnumbered = Tail | SilenceNoticed | Steered
-Input = NumberedInput | Relayed | Unnumbered
+Input = NumberedInput | FollowerInput | Unnumbered
 
 
 def inputs_of(message: InputMessage) -> list[NumberedInput]:
@@ -190,7 +190,7 @@ class Captions:
             raise ProtocolError("model", "the session was begun by another release, or with a model that is not here")
         try:
             policy = policy_of(found.k, found.policy, WaitK())
-            segmenter = RelayedSegmenter(found.stream["segmenter"]["window"]) if found.follows else None
+            segmenter = AnnouncedSegmenter(found.stream["segmenter"]["window"]) if found.follows else None
             stream = translators[model].restore(found.stream, segmenter)
         except InputError as error:
             raise ProtocolError("model", f"the session cannot go on here: {error}") from error
@@ -282,8 +282,8 @@ class Captions:
                 return self._events((yield from self.stream.flush_steps()), clock)
             case SettingsChange():
                 return (yield from self._change(item, clock))
-            case Relayed():
-                return (yield from self._relayed(item, clock))
+            case FollowerInput():
+                return (yield from self._follow(item, clock))
             case Steered():
                 if isinstance(item.message, Correct | Insert):
                     return [self.edits.event(item.message, self._now(clock))]
@@ -299,11 +299,11 @@ class Captions:
         records = yield from self.stream.pause_steps()
         return self._events([*records, Note(MUTED, self.stream.sentence, "on" if muted else "off")], clock)
 
-    def _relayed(self, item: Relayed, clock: Clock) -> Steps[list[Event]]:
+    def _follow(self, item: FollowerInput, clock: Clock) -> Steps[list[Event]]:
         """What the session has done that this one follows."""
         events: list[Event] = []
         segmenter = self.stream.segmenter
-        assert isinstance(segmenter, RelayedSegmenter)
+        assert isinstance(segmenter, AnnouncedSegmenter)
         if item.change is not None and not self.choice.own_latency:
             events += yield from self._change(item.change, clock)
         if item.window is not None:

@@ -15,8 +15,8 @@ from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
 from turia.protocol.messages import MAX_K, NewSession, ProtocolError, SettingsChange
 from turia.runtime.glossary_file import GlossaryFile
+from turia.segmenter.announced import AnnouncedSegmenter
 from turia.segmenter.online import Segmenter
-from turia.segmenter.relayed import RelayedSegmenter
 from turia.text.glossary import Glossary, parse_glossary
 
 
@@ -102,7 +102,7 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
         if choice.first_block is not None and translators[choice.model].model.anchor == "sentence":
             timing["first_block"] = choice.first_block
         if choice.follows:
-            return translators[choice.model].stream(**timing, punctuation=False, segmenter=RelayedSegmenter())
+            return translators[choice.model].stream(**timing, punctuation=False, segmenter=AnnouncedSegmenter())
         if choice.free:
             timing["segmentation"] = "free"
         return translators[choice.model].stream(**timing, punctuation=choice.punctuation)

@@ -10,7 +10,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 
 from turia.server.access import Keys, bearer, matches
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 
 
 def add_deletion(app: FastAPI) -> None:
@@ -25,24 +25,24 @@ def add_deletion(app: FastAPI) -> None:
     )
     async def delete(request: Request, session_id: str) -> None:
         await managed_session(request, session_id)
-        hub: Hub = request.app.state.hub
-        await hub.delete(session_id)
+        manager: SessionManager = request.app.state.manager
+        await manager.delete(session_id)
         request.app.state.downloads.forget(session_id)
 
 
 async def managed_session(request: Request, session_id: str) -> ActiveSession:
     """The session, for somebody who may delete and steer it."""
-    hub: Hub = request.app.state.hub
+    manager: SessionManager = request.app.state.manager
     access = request.app.state.access
     shown = bearer(request.headers.get("authorization"))
     if access.keys and shown is None:
-        hub.metrics.refused("key")
+        manager.metrics.refused("key")
         raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
-    session = await hub.find(session_id)
+    session = await manager.find(session_id)
     if session is None:
         raise HTTPException(404, "no such session")
     if not _may_manage(session, shown, access.keys, access.operators):
-        hub.metrics.refused("secret")
+        manager.metrics.refused("secret")
         raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
     return session
 

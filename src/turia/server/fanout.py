@@ -1,8 +1,8 @@
-"""One speaker, several languages or latencies: sessions that follow another one's words (turia.server.relay).
+"""One speaker, several languages or latencies: sessions that follow another one's words (turia.server.follower_feed).
 
 A session that was begun with `also` or `latencies` leads. For each model and latency there is another session,
 NAME.TARGET, which has its own page, overlay, transcripts and place among the streams of the server, as every session.
-But nobody speaks in it: whatever the leader has stored is relayed to it, live from the worker's reports, and from the
+But nobody speaks in it: whatever the leader has stored is passed on to it, live from the worker's reports, and from the
 store where it is behind, as after a restart. All of it lives on the event loop.
 """
 
@@ -24,14 +24,14 @@ from turia.protocol.messages import NewSession, ProtocolError
 from turia.schema import JsonObject
 from turia.server.captions import Tail
 from turia.server.choices import StreamChoice, Translators, chosen_stream, policy_keys
+from turia.server.follower_feed import FollowerFeed, whole_inputs
 from turia.server.logs import alias
-from turia.server.relay import Relay, whole_inputs
 from turia.server.session import ActiveSession
 from turia.server.stores.base import EVENTS_AT_ONCE, StoreError
 from turia.server.worker import Done, Failed, Task
 
 if TYPE_CHECKING:
-    from turia.server.sessions import Hub
+    from turia.server.sessions import SessionManager
 
 AGAIN_SECONDS = 1.0
 """After a failure, a follower is tried again."""
@@ -90,9 +90,9 @@ def _tag(language: str, latency: str) -> str:
     return "-".join([language, "x", *parts] if parts else [language])
 
 
-def targets_of(hub: Hub, session: ActiveSession) -> list[tuple[str, str]]:
+def targets_of(manager: SessionManager, session: ActiveSession) -> list[tuple[str, str]]:
     """Languages that the session's words are translated into, its own first, and the session of each."""
-    models = {name: translator.model.languages[1] for name, translator in hub.translators.items()}
+    models = {name: translator.model.languages[1] for name, translator in manager.translators.items()}
     found = [(models.get(session.model, ""), session.id)]
     for listed in session.also:
         name, latency = (listed, "") if listed in models else listed.rpartition("@")[::2]
@@ -115,70 +115,70 @@ def is_follower(session_id: str) -> bool:
 class _Following:
     """A follower that is being fed."""
 
-    relay: Relay
+    feed: FollowerFeed
     task: Task
 
 
 class Fanout:
     """Feeds the followers of a server's sessions."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, manager: SessionManager) -> None:
+        self._manager = manager
         self._fed: dict[str, _Following] = {}
         self._loading = asyncio.Lock()
-        """Held while a follower catches up: two at once would relay the same words twice."""
+        """Held while a follower catches up: two at once would feed it the same words twice."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, owner: str, chosen: NewSession) -> tuple[str, str]:
         """A new session's id and secret; with it those that follow it, or none of them."""
-        hub, (first, *others) = self._hub, choices_of(self._hub.translators, chosen)
-        session_id, secret = await hub.create(owner, first)
-        leader = await hub.find(session_id) if others else None
+        manager, (first, *others) = self._manager, choices_of(self._manager.translators, chosen)
+        session_id, secret = await manager.create(owner, first)
+        leader = await manager.find(session_id) if others else None
         if leader is None:
             return session_id, secret
         try:
             for choice in others:
-                await hub.create(owner, choice, leader)
-            if hub.cluster is None:
+                await manager.create(owner, choice, leader)
+            if manager.cluster is None:
                 await self.load(leader)
         except BaseException:
-            await hub.delete(session_id)
+            await manager.delete(session_id)
             raise
         return session_id, secret
 
     async def load(self, leader: ActiveSession) -> None:
         """Brings the followers of a session to where it is, and feeds them from here on."""
-        for _, session_id in targets_of(self._hub, leader)[1:]:
-            session = await self._hub.find(session_id)
+        for _, session_id in targets_of(self._manager, leader)[1:]:
+            session = await self._manager.find(session_id)
             if session is None or session.progress.ended:
                 continue
             session.leader = leader
             try:
                 async with self._loading:
-                    if not self._is_fed(session) or self._hub.cluster is not None:
+                    if not self._is_fed(session) or self._manager.cluster is not None:
                         await self._load_one(leader, session)
             except ProtocolError as error:
                 log.warning("a language cannot go on", extra={"session": alias(session_id), "error": error.code})
 
     async def _load_one(self, leader: ActiveSession, session: ActiveSession) -> None:
-        hub = self._hub
-        await hub.claim(session, await hub.next_turn(session.id))
+        manager = self._manager
+        await manager.claim(session, await manager.next_turn(session.id))
         if session.task is None:
             return
-        # What the worker has in its hands is not relayed twice.
-        relay = Relay(session.task.captions.model.languages[0], session.received)
-        for settings in await asyncio.to_thread(self._settings_until, leader.id, relay.at):
-            relay.know(settings)
-        await self._catch_up(leader, session, _Following(relay, session.task))
+        # What the worker has in its hands is not fed twice.
+        feed = FollowerFeed(session.task.captions.model.languages[0], session.received)
+        for settings in await asyncio.to_thread(self._settings_until, leader.id, feed.at):
+            feed.know(settings)
+        await self._catch_up(leader, session, _Following(feed, session.task))
 
     async def _catch_up(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
-        """Relays what the store has of the leader; from then on, what the worker reports."""
-        hub, relay = self._hub, following.relay
-        while relay.at < leader.progress.events and session.task is following.task:
-            first, events = await asyncio.to_thread(hub.store.events, leader.id, relay.at, EVENTS_AT_ONCE)
+        """Feeds it what the store has of the leader; from then on, what the worker reports."""
+        manager, feed = self._manager, following.feed
+        while feed.at < leader.progress.events and session.task is following.task:
+            first, events = await asyncio.to_thread(manager.store.events, leader.id, feed.at, EVENTS_AT_ONCE)
             if not events:
                 break
-            relay.at = first - 1
+            feed.at = first - 1
             more = first + len(events) - 1 < leader.progress.events
             self._submit(session, following, whole_inputs(events) if more else events)
         if session.task is following.task:
@@ -188,7 +188,7 @@ class Fanout:
         """The leader's settings up to this event. In a thread: there may be many events."""
         found, at = [], 0
         while at < until:
-            first, events = self._hub.store.events(leader, at, EVENTS_AT_ONCE)
+            first, events = self._manager.store.events(leader, at, EVENTS_AT_ONCE)
             if not events:
                 break
             known = events[: until - first + 1]
@@ -198,22 +198,22 @@ class Fanout:
 
     def feed(self, leader: ActiveSession, done: Done, events: Sequence[JsonObject]) -> None:
         """The leader has stored these events."""
-        for _, session_id in targets_of(self._hub, leader)[1:]:
-            session, following = self._hub.in_memory(session_id), self._fed.get(session_id)
+        for _, session_id in targets_of(self._manager, leader)[1:]:
+            session, following = self._manager.in_memory(session_id), self._fed.get(session_id)
             if session is None or following is None or not self._is_fed(session):
                 # It is being loaded, and finds them in the store.
                 continue
-            if following.relay.at != done.progress.events - len(events):
+            if following.feed.at != done.progress.events - len(events):
                 # Something was stored without the worker, such as a correction while nobody spoke.
                 del self._fed[session_id]
                 self._keep(asyncio.create_task(self._catch_up_later(leader, session, following)))
                 continue
             self._submit(session, following, events)
-            if done.tentative is not None and following.relay.listens:
-                self._hub.submit(following.task, [Tail(" ".join(done.tentative.source))])
+            if done.tentative is not None and following.feed.listens:
+                self._manager.submit(following.task, [Tail(" ".join(done.tentative.source))])
 
     async def _catch_up_later(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
-        while session.task is following.task and not self._hub.draining:
+        while session.task is following.task and not self._manager.draining:
             try:
                 async with self._loading:
                     if not self._is_fed(session):
@@ -223,10 +223,10 @@ class Fanout:
                 await asyncio.sleep(AGAIN_SECONDS)
 
     def _submit(self, session: ActiveSession, following: _Following, events: Sequence[JsonObject]) -> None:
-        inputs = following.relay.inputs(events)
+        inputs = following.feed.inputs(events)
         if inputs:
             session.received = inputs[-1].seq
-            self._hub.submit(following.task, inputs)
+            self._manager.submit(following.task, inputs)
 
     def _is_fed(self, session: ActiveSession) -> bool:
         following = self._fed.get(session.id)
@@ -239,8 +239,8 @@ class Fanout:
     async def _finish(self, session: ActiveSession) -> None:
         # An absent store: whoever asks next begins it again.
         with suppress(StoreError):
-            leader = await self._hub.find(session.id.partition(".")[0])
-            if leader is not None and leader.progress.ended and not self._hub.draining:
+            leader = await self._manager.find(session.id.partition(".")[0])
+            if leader is not None and leader.progress.ended and not self._manager.draining:
                 await self.load(leader)
 
     def failed(self, session: ActiveSession, report: Failed) -> None:
@@ -255,7 +255,7 @@ class Fanout:
         task.add_done_callback(self._tasks.discard)
 
     async def _load_again(self, leader: ActiveSession) -> None:
-        while not self._hub.draining:
+        while not self._manager.draining:
             await asyncio.sleep(AGAIN_SECONDS)
             if leader.speaker is None:
                 return

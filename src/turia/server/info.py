@@ -48,7 +48,7 @@ def add_info(app: FastAPI) -> None:
         return Info(
             version=__version__,
             protocol=PROTOCOL,
-            models=[_described(name, translator) for name, translator in state.hub.translators.items()],
+            models=[_described(name, translator) for name, translator in state.manager.translators.items()],
             policies=[str(policy()) for policy in POLICIES.values()],
             needs_key=bool(state.access.keys),
             url=state.addresses.base(request),

@@ -16,14 +16,14 @@ from turia.server.places import seconds_to_wait, shortage, shortage_of_all, work
 from turia.server.session import PAST_QUOTA, ActiveSession
 
 if TYPE_CHECKING:
-    from turia.server.sessions import Hub
+    from turia.server.sessions import SessionManager
 
 
 class Occupancy:
     """The places of one server."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, manager: SessionManager) -> None:
+        self._manager = manager
         self.past_quota: set[str] = set()
         """Owners whose sessions take all the room in the store that they may."""
 
@@ -35,23 +35,23 @@ class Occupancy:
         holding = self.holding(awaited=False)
         if joining:
             holding = [session for session in holding if session.lead.joined]
-        if not self._hub.ready:
+        if not self._manager.ready:
             self._refuse("not-ready", "the server is starting or stopping")
         if owner in self.past_quota:
             self._refuse(PAST_QUOTA.code, PAST_QUOTA.message)
-        if lacking := shortage(holding, owner, self._hub.limits, time.monotonic(), places):
+        if lacking := shortage(holding, owner, self._manager.limits, time.monotonic(), places):
             self._refuse(lacking.code, str(lacking))
 
     async def refuse_if_all_are_full(self, cluster: Cluster, owner: str) -> None:
         """As `refuse_if_full`, for all servers together: this one as it stands, the others as a second ago."""
-        others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self._hub.name]
+        others = [member for member in await asyncio.to_thread(cluster.members) if member.name != self._manager.name]
         together = totals([*others, self.member()])
         waiting = [session.owner for session in self.holding(awaited=True)]
-        if lacking := shortage_of_all(together, waiting, owner, self._hub.limits.streams_per_key):
+        if lacking := shortage_of_all(together, waiting, owner, self._manager.limits.streams_per_key):
             self._refuse(lacking.code, str(lacking))
 
     def _refuse(self, code: str, message: str) -> Never:
-        self._hub.metrics.refused(code)
+        self._manager.metrics.refused(code)
         raise RefusedError(code, message)
 
     def holding(self, awaited: bool) -> list[ActiveSession]:
@@ -62,27 +62,33 @@ class Occupancy:
         """Before more is read of a speaker who is faster than the others leave room for."""
         now = time.monotonic()
         others = work_of((other for other in self.holding(awaited=False) if other is not session), now)
-        return seconds_to_wait(session.pace, words, others, self._hub.limits.streams, now)
+        return seconds_to_wait(session.pace, words, others, self._manager.limits.streams, now)
 
     def member(self) -> Member:
         """This server, for the others."""
-        holding, hub = self.holding(awaited=False), self._hub
+        holding, manager = self.holding(awaited=False), self._manager
         owners = Counter(session.owner for session in holding)
         work = round(work_of(holding, time.monotonic()), 3)
         return Member(
-            hub.name, hub.takes_streams, len(holding), hub.limits.streams, self._viewers(), dict(owners), work
+            manager.name,
+            manager.takes_streams,
+            len(holding),
+            manager.limits.streams,
+            self._viewers(),
+            dict(owners),
+            work,
         )
 
     def count(self) -> None:
         """Tells the metrics how much of the server is in use."""
-        holding, metrics = self._with_place(), self._hub.metrics
+        holding, metrics = self._with_place(), self._manager.metrics
         metrics.streams.set(len(holding))
         metrics.work.set(work_of(holding, time.monotonic()))
         metrics.viewers.set(self._viewers())
 
     def _with_place(self) -> list[ActiveSession]:
         now = time.monotonic()
-        return [session for session in self._hub.sessions() if session.holds_place(now)]
+        return [session for session in self._manager.sessions() if session.holds_place(now)]
 
     def _viewers(self) -> int:
-        return sum(reader.role == "viewer" for session in self._hub.sessions() for reader in session.readers)
+        return sum(reader.role == "viewer" for session in self._manager.sessions() for reader in session.readers)

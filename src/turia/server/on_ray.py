@@ -190,7 +190,7 @@ class Replica:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """For `wanted_replicas`."""
-        member = self._app.state.hub.occupancy.member()
+        member = self._app.state.manager.occupancy.member()
         return {"streams": max(member.streams, member.work), "capacity": self._deployed.streams}
 
     async def _watch(self) -> None:
@@ -207,7 +207,7 @@ class Replica:
                 continue
             if self._asked == before:
                 self._drains = True
-                await self._app.state.hub.drain()
+                await self._app.state.manager.drain()
                 return
 
 
@@ -232,7 +232,7 @@ def application(deployed: Deployed, load: Load = load_models) -> Application:
     deployment: Any = serve.deployment(
         Replica,
         name="replica",
-        # Every connection is a request that goes on; the hub refuses before Serve would let anybody wait.
+        # Every connection is a request that goes on; the manager refuses before Serve would let anybody wait.
         max_ongoing_requests=limits.sockets + deployed.streams,
         autoscaling_config=AutoscalingConfig(
             min_replicas=deployed.least,

@@ -24,7 +24,7 @@ from turia.server.edits import Steered
 from turia.server.pages import page_text
 from turia.server.requests import ask_others
 from turia.server.session import ActiveSession
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import SessionUpdate
 
 JUST_MOVED = "the session has just gone on elsewhere; try again"
@@ -45,12 +45,12 @@ def add_operator(app: FastAPI) -> None:
         responses={401: {}, 403: {}, 404: {}, 409: {}, 422: {}, 503: {}},
     )
     async def steer(request: Request, session_id: str) -> JSONResponse:
-        hub: Hub = request.app.state.hub
+        manager: SessionManager = request.app.state.manager
         session = await managed_session(request, session_id)
-        hub.count_steering(session)
+        manager.count_steering(session)
         data = await request.body()
-        hub.weigh(session.owner, data)
-        await steer_session(hub, session, data)
+        manager.weigh(session.owner, data)
+        await steer_session(manager, session, data)
         return JSONResponse({"events": session.progress.events}, 202)
 
     @app.get(
@@ -63,30 +63,30 @@ def add_operator(app: FastAPI) -> None:
         return JSONResponse({"ended": session.progress.ended, "speaking": session.speaker is not None})
 
 
-async def steer_session(hub: Hub, session: ActiveSession, text: bytes) -> None:
+async def steer_session(manager: SessionManager, session: ActiveSession, text: bytes) -> None:
     """Does what was asked for, or refuses it."""
     message = parse_operator(text)
     changes_text = isinstance(message, Correct | Insert)
     if session.progress.ended and not changes_text:
         raise HTTPException(409, "the session has ended; its text can still be corrected")
-    if session.task is None and hub.cluster is not None:
-        answer = await ask_others(hub.cluster, hub.name, session.id, text.decode())
+    if session.task is None and manager.cluster is not None:
+        answer = await ask_others(manager.cluster, manager.name, session.id, text.decode())
         if answer is not None:
             if answer.status != 202:
                 raise HTTPException(answer.status, answer.detail)
             return
     if session.task is None:
-        await _steer_stored(hub, session, message)
+        await _steer_stored(manager, session, message)
         return
-    steer_here(hub, session, message)
+    steer_here(manager, session, message)
 
 
-def steer_here(hub: Hub, session: ActiveSession | None, message: OperatorMessage) -> None:
+def steer_here(manager: SessionManager, session: ActiveSession | None, message: OperatorMessage) -> None:
     """In a session that this server's worker has."""
     if session is None or session.task is None:
         raise HTTPException(409, JUST_MOVED)
     check_steering(session.task.captions, message)
-    hub.submit(session.task, [Steered(message)])
+    manager.submit(session.task, [Steered(message)])
 
 
 def check_steering(captions: Captions, message: OperatorMessage) -> None:
@@ -97,14 +97,14 @@ def check_steering(captions: Captions, message: OperatorMessage) -> None:
         captions.check_text(message)
 
 
-async def _steer_stored(hub: Hub, session: ActiveSession, message: OperatorMessage) -> None:
+async def _steer_stored(manager: SessionManager, session: ActiveSession, message: OperatorMessage) -> None:
     """In a session that no worker has: it goes on in the store, and nobody else may have gone on with it meanwhile."""
 
     def work() -> SessionUpdate | None:
-        stored = hub.store.load(session.id)
+        stored = manager.store.load(session.id)
         if stored is None:
             return None
-        captions = Captions.restore(hub.translators, stored.state, stored.progress)
+        captions = Captions.restore(manager.translators, stored.state, stored.progress)
         check_steering(captions, message)
         now = time.time()
         steps = captions.apply([Steered(message)], lambda: 1000 * (now - stored.began))
@@ -112,7 +112,7 @@ async def _steer_stored(hub: Hub, session: ActiveSession, message: OperatorMessa
         update = SessionUpdate(
             session.id, stored.token, stored.progress, captions.progress, events, captions.state(), touched=now
         )
-        return update if hub.store.advance([update])[0] else None
+        return update if manager.store.advance([update])[0] else None
 
     async with session.loading:
         if session.task is not None:

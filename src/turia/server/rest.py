@@ -34,7 +34,7 @@ from turia.server.choices import StreamChoice
 from turia.server.keyring import note_use
 from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import EVENTS_AT_ONCE, DamagedError, StoreError
 
 LONGEST_TEXT = 2000
@@ -99,59 +99,59 @@ class TranslateRequest:
 def add_rest(app: FastAPI) -> None:
     @app.post("/translate", summary="Translate texts, as LibreTranslate does", responses={400: {}, 403: {}, 503: {}})
     async def translate(request: Request) -> Response:
-        hub: Hub = request.app.state.hub
+        manager: SessionManager = request.app.state.manager
         try:
-            return JSONResponse(await _translate(request, hub))
+            return JSONResponse(await _translate(request, manager))
         except RestError as error:
             return error_answer(error.status, str(error), error.code)
         except ProtocolError as error:
             return error_answer(409 if error.code == "replaced" else 400, str(error), error.code)
         except DamagedError as error:
-            hub.metrics.refused("damaged")
+            manager.metrics.refused("damaged")
             return error_answer(500, str(error), "damaged")
         except StoreError as error:
-            hub.metrics.refused("store")
-            return error_answer(503, str(error), "store", hub.limits.retry_header())
+            manager.metrics.refused("store")
+            return error_answer(503, str(error), "store", manager.limits.retry_header())
         except RefusedError as error:
-            return error_answer(503, str(error), error.code, hub.limits.retry_header())
+            return error_answer(503, str(error), error.code, manager.limits.retry_header())
 
     @app.get("/languages", summary="What can be translated into what")
     async def languages(request: Request) -> list[dict[str, Any]]:
-        pairs = list(_languages(request.app.state.hub).values())
+        pairs = list(_languages(request.app.state.manager).values())
         codes = dict.fromkeys(code for pair in pairs for code in pair)
         targets = {code: [target for source, target in pairs if source == code] for code in codes}
         return [{"code": code, "name": NAMES.get(code, code), "targets": targets[code]} for code in codes]
 
     @app.get("/health", summary="Whether texts are taken", responses={503: {}})
     async def health(request: Request) -> Response:
-        return readiness(request.app.state.hub.takes_streams, "ok")
+        return readiness(request.app.state.manager.takes_streams, "ok")
 
 
-async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
+async def _translate(request: Request, manager: SessionManager) -> dict[str, Any]:
     asked = parse_request(await _fields(request))
     owner = request.app.state.access.keys.owner(asked.api_key or bearer(request.headers.get("authorization")))
     if owner is None:
-        hub.metrics.refused("key")
+        manager.metrics.refused("key")
         raise RestError(403, "an API key is needed: send it as api_key", "key")
     note_use(owner, "POST /translate")
-    if hub.draining:
+    if manager.draining:
         raise RefusedError("not-ready", "the server is starting or stopping")
     # No hurry: with the largest k, sentences are read to their end.
-    choice = StreamChoice(choose_model(_languages(hub), asked.source, asked.target), WaitK(MAX_K), punctuation=True)
+    choice = StreamChoice(choose_model(_languages(manager), asked.source, asked.target), WaitK(MAX_K), punctuation=True)
     name = asked.session if isinstance(asked.session, str) and asked.session else None
     translations = []
     if asked.session:
         if name is None:
-            name = ".".join(await hub.create(owner, choice))
-        translations = await _speak(hub, await _find(hub, name, choice.model), asked.texts, ends=False)
+            name = ".".join(await manager.create(owner, choice))
+        translations = await _speak(manager, await _find(manager, name, choice.model), asked.texts, ends=False)
     else:
         for text in asked.texts:
             if not text.split():
                 # No words, no session: tens of thousands of such texts fit in a request.
                 translations.append("\n" * text.count("\n"))
                 continue
-            session_id, _ = await hub.create(owner, choice)
-            translations += await _speak(hub, session_id, [text], ends=True)
+            session_id, _ = await manager.create(owner, choice)
+            translations += await _speak(manager, session_id, [text], ends=True)
     is_list = not isinstance(asked.q, str)
     answer: dict[str, Any] = {"translatedText": translations if is_list else translations[0]}
     if asked.alternatives:
@@ -159,45 +159,45 @@ async def _translate(request: Request, hub: Hub) -> dict[str, Any]:
     return answer if name is None else answer | {"session": name}
 
 
-async def _find(hub: Hub, name: str, model: str) -> str:
+async def _find(manager: SessionManager, name: str, model: str) -> str:
     """The id of the session of a name that we gave, which has the session's secret in it."""
     session_id, _, secret = name.partition(".")
-    session = await hub.find(session_id) if name.isascii() else None
+    session = await manager.find(session_id) if name.isascii() else None
     if session is None or not matches(secret, session.secret_hash):
-        hub.metrics.refused("secret")
+        manager.metrics.refused("secret")
         raise RestError(404, NO_SESSION)
     if session.model != model:
         raise RestError(400, "the session is of another pair of languages")
     return session_id
 
 
-async def _speak(hub: Hub, session_id: str, texts: Sequence[str], ends: bool) -> list[str]:
+async def _speak(manager: SessionManager, session_id: str, texts: Sequence[str], ends: bool) -> list[str]:
     """The translations of texts that follow one another in a session."""
-    turn = await hub.next_turn(session_id)
-    # Nothing else can run from here until we have joined it: the hub drops sessions that nobody follows.
-    session = await hub.find(session_id)
+    turn = await manager.next_turn(session_id)
+    # Nothing else can run from here until we have joined it: the manager drops sessions that nobody follows.
+    session = await manager.find(session_id)
     if session is None:
         raise RestError(404, NO_SESSION)
-    reader = await hub.join(session, "speaker", turn)
+    reader = await manager.join(session, "speaker", turn)
     try:
-        speaker = RestSpeaker(hub, session, reader)
+        speaker = RestSpeaker(manager, session, reader)
         await speaker.settle()
         translations = ["\n".join([await speaker.line(line) for line in text.split("\n")]) for text in texts]
         if ends:
             await speaker.send([EndOfStream(session.received + 1)])
         return translations
     finally:
-        hub.leave(session, reader)
+        manager.leave(session, reader)
 
 
 class RestSpeaker:
     """A request that speaks in a session, line by line."""
 
-    def __init__(self, hub: Hub, session: ActiveSession, reader: EventReader) -> None:
-        self.hub, self.session, self.reader = hub, session, reader
+    def __init__(self, manager: SessionManager, session: ActiveSession, reader: EventReader) -> None:
+        self.manager, self.session, self.reader = manager, session, reader
         self._have = 0
         """Number of the last event that was read."""
-        limits = hub.limits
+        limits = manager.limits
         self._bucket = Bucket(limits.words_per_second, limits.burst, time.monotonic())
 
     async def settle(self) -> None:
@@ -217,7 +217,7 @@ class RestSpeaker:
         await self.send([*inputs, Pause(first + len(words))])
         written: list[str] = []
         while self._have < self.session.progress.events:
-            begin, events = await self.hub.events_after(self.session, self._have, EVENTS_AT_ONCE)
+            begin, events = await self.manager.events_after(self.session, self._have, EVENTS_AT_ONCE)
             written += [event["word"] for event in events if event["type"] == "write"]
             self._have = begin + len(events) - 1
         return " ".join(written)
@@ -227,15 +227,15 @@ class RestSpeaker:
         for begin in range(0, len(inputs), INPUTS_AT_ONCE):
             part = inputs[begin : begin + INPUTS_AT_ONCE]
             self._check()
-            self.hub.take(self.session, part)
+            self.manager.take(self.session, part)
             await self._done(part[-1].seq)
             rest = self._bucket.take(len(part), time.monotonic())
-            await self._rest(max(rest, self.hub.occupancy.seconds_to_wait(self.session, len(part))))
+            await self._rest(max(rest, self.manager.occupancy.seconds_to_wait(self.session, len(part))))
 
     async def _rest(self, seconds: float) -> None:
         """Waits, unless the server stops."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.hub.stopping.wait(), seconds)
+            await asyncio.wait_for(self.manager.stopping.wait(), seconds)
 
     async def _done(self, seq: int) -> None:
         """Waits until the inputs up to this one are translated and stored."""
@@ -247,7 +247,7 @@ class RestSpeaker:
     def _check(self) -> None:
         """Whether the request still has the word; its session may have moved, or failed."""
         refusal = self.reader.refusal
-        if self.hub.draining:
+        if self.manager.draining:
             # What a request takes may be longer than a stop; its client is to send it to another server.
             raise RefusedError("not-ready", "the server is stopping")
         if refusal is None:
@@ -260,9 +260,9 @@ class RestSpeaker:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def _languages(hub: Hub) -> dict[str, tuple[str, str]]:
+def _languages(manager: SessionManager) -> dict[str, tuple[str, str]]:
     """Source and target of each model."""
-    return {name: translator.model.languages for name, translator in hub.translators.items()}
+    return {name: translator.model.languages for name, translator in manager.translators.items()}
 
 
 def choose_model(models: Mapping[str, tuple[str, str]], source: str, target: str) -> str:

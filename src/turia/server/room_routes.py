@@ -24,7 +24,7 @@ from turia.server.fanout import targets_of
 from turia.server.keyring import note_use
 from turia.server.pages import Pages, page_text, security_policy
 from turia.server.rooms import InUseError, Rooms, Title, checked_room
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredRoom
 
 NO_ROOM = "there is no room of this name"
@@ -78,7 +78,7 @@ def asking(request: Request) -> str:
     if access.operators and access.operators.owner(shown) is not None:
         owner = ""
     if owner is None:
-        request.app.state.hub.metrics.refused("key")
+        request.app.state.manager.metrics.refused("key")
         raise HTTPException(401, "an API key is needed: Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"})
     note_use(owner or "operator", f"{request.method} {request.url.path}")
     return owner
@@ -103,11 +103,11 @@ def changeable_room(request: Request, name: str, owner: str) -> StoredRoom:
 
 
 async def described(request: Request, room: StoredRoom) -> RoomInfo:
-    hub: Hub = request.app.state.hub
-    session = None if room.session is None else await hub.find(room.session)
+    manager: SessionManager = request.app.state.manager
+    session = None if room.session is None else await manager.find(room.session)
     url = room_url(request, room.name)
     state = "waiting" if session is None else "ended" if session.progress.ended else "live"
-    languages = [] if session is None else targets_of(hub, session)
+    languages = [] if session is None else targets_of(manager, session)
     return RoomInfo(
         name=room.name,
         title=room.title,
@@ -168,7 +168,7 @@ def _add_api(app: FastAPI) -> None:
         owner = asking(request)
         usable_room(request, name, owner)
         placing = from_dict(Placing, await _body(request), pass_over=True)
-        session = await request.app.state.hub.find(placing.session)
+        session = await request.app.state.manager.find(placing.session)
         if session is None:
             raise HTTPException(404, "no such session")
         if owner and session.owner != owner:
@@ -230,9 +230,9 @@ def _add_room_pages(app: FastAPI, pages: Pages) -> None:
         try:
             return Response(await codes.get(room_url(request, name), kind, size), media_type=media)
         except TooManyError:
-            hub: Hub = request.app.state.hub
-            hub.metrics.refused("codes")
-            raise HTTPException(503, "many codes are being made; try again", hub.limits.retry_header()) from None
+            manager: SessionManager = request.app.state.manager
+            manager.metrics.refused("codes")
+            raise HTTPException(503, "many codes are being made; try again", manager.limits.retry_header()) from None
 
 
 async def _body(request: Request) -> JsonObject:

@@ -30,7 +30,7 @@ from turia.server.fanout import targets_of
 from turia.server.limits import Bucket
 from turia.server.rooms import Rooms
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.socket import FAILED, GOING_AWAY, POLICY, end, end_without_store, news_after, receive
 from turia.server.stores.base import StoredRoom, StoreError
 from turia.server.tracebacks import described
@@ -39,36 +39,36 @@ log = logging.getLogger("turia.server")
 NO_ROOM = Refusal("room", "there is no room of this name")
 
 
-async def serve_room(socket: WebSocket, hub: Hub, rooms: Rooms, name: str, address: str = "") -> None:
+async def serve_room(socket: WebSocket, manager: SessionManager, rooms: Rooms, name: str, address: str = "") -> None:
     """A connection of a viewer at this address, from its hello to its end."""
     try:
-        await _serve(socket, hub, rooms, name, address)
+        await _serve(socket, manager, rooms, name, address)
     except Exception as error:
         # Nobody foresaw it: a client that came back would meet it again.
         log.error("a connection to a room failed\n%s", described(error))
-        hub.metrics.refused("failed")
+        manager.metrics.refused("failed")
         await end(socket, Refusal("failed", "the server failed"), FAILED)
 
 
-async def _serve(socket: WebSocket, hub: Hub, rooms: Rooms, name: str, address: str) -> None:
+async def _serve(socket: WebSocket, manager: SessionManager, rooms: Rooms, name: str, address: str) -> None:
     await socket.accept()
     try:
-        with hub.hellos.awaited_from(address):
-            async with asyncio.timeout(hub.limits.hello):
+        with manager.hellos.awaited_from(address):
+            async with asyncio.timeout(manager.limits.hello):
                 hello = parse_viewer(await receive(socket))
         if not isinstance(hello, RoomHello):
             raise ProtocolError("hello", "the first message is a hello")
     except TimeoutError:
-        hub.metrics.refused("hello")
+        manager.metrics.refused("hello")
         await end(socket, Refusal("hello", "no hello came in time", retry=True), POLICY)
         return
     except ProtocolError as error:
-        hub.metrics.refused(error.code)
+        manager.metrics.refused(error.code)
         await end(socket, Refusal(error.code, str(error), retry=error.code == "hello"), POLICY)
         return
     except WebSocketDisconnect:
         return
-    connection = _Viewer(socket, hub, rooms, name, hello)
+    connection = _Viewer(socket, manager, rooms, name, hello)
     with rooms.watching(name, connection.wake.set):
         try:
             async with asyncio.TaskGroup() as group:
@@ -83,8 +83,8 @@ async def _serve(socket: WebSocket, hub: Hub, rooms: Rooms, name: str, address: 
 class _Viewer:
     """One connection to a room."""
 
-    def __init__(self, socket: WebSocket, hub: Hub, rooms: Rooms, name: str, hello: RoomHello) -> None:
-        self.socket, self.hub, self._rooms, self._name, self._hello = socket, hub, rooms, name, hello
+    def __init__(self, socket: WebSocket, manager: SessionManager, rooms: Rooms, name: str, hello: RoomHello) -> None:
+        self.socket, self.manager, self._rooms, self._name, self._hello = socket, manager, rooms, name, hello
         self.wake = asyncio.Event()
         self._turn = -1
         """Of the room, as the viewer was told it last."""
@@ -99,7 +99,7 @@ class _Viewer:
 
     async def read(self) -> None:
         """A viewer says nothing but pings."""
-        bucket = Bucket(self.hub.limits.words_per_second, self.hub.limits.burst, time.monotonic())
+        bucket = Bucket(self.manager.limits.words_per_second, self.manager.limits.burst, time.monotonic())
         try:
             while True:
                 if isinstance(parse_viewer(await receive(self.socket)), RoomHello):
@@ -110,14 +110,14 @@ class _Viewer:
         except WebSocketDisconnect:
             return
         except ProtocolError as error:
-            self.hub.metrics.refused(error.code)
+            self.manager.metrics.refused(error.code)
             self._refusal = Refusal(error.code, str(error))
             self.wake.set()
         # The writer still has to say why.
         await asyncio.Event().wait()
 
     async def stopping(self) -> None:
-        await self.hub.stopping.wait()
+        await self.manager.stopping.wait()
         self.wake.set()
 
     async def write(self) -> None:
@@ -134,8 +134,8 @@ class _Viewer:
                 await self._send_news()
                 if not self._over():
                     await self.wake.wait()
-            if self.hub.draining:
-                await self._send(GoingAway(self.hub.limits.retry_after))
+            if self.manager.draining:
+                await self._send(GoingAway(self.manager.limits.retry_after))
                 await end(self.socket, None, GOING_AWAY)
             else:
                 await end(self.socket, self._refusal, POLICY)
@@ -143,29 +143,29 @@ class _Viewer:
             # Starlette raises RuntimeError for a socket that has been closed meanwhile.
             return
         except TimeoutError:
-            self.hub.metrics.refused("slow")
+            self.manager.metrics.refused("slow")
         except StoreError as error:
-            await end_without_store(self.socket, self.hub, error)
+            await end_without_store(self.socket, self.manager, error)
 
     def _over(self) -> bool:
-        return self._refusal is not None or self.hub.draining
+        return self._refusal is not None or self.manager.draining
 
     def leave(self) -> None:
         """The session, not the room."""
         if self._session is not None and self._reader is not None:
-            self.hub.leave(self._session, self._reader)
+            self.manager.leave(self._session, self._reader)
         self._session = self._reader = None
 
     async def _enter(self, room: StoredRoom) -> None:
         """Goes on with what the room shows now."""
         self._turn = room.turn
-        first = None if room.session is None else await self.hub.find(room.session)
-        targets = [] if first is None else targets_of(self.hub, first)
+        first = None if room.session is None else await self.manager.find(room.session)
+        targets = [] if first is None else targets_of(self.manager, first)
         language, session_id = chosen(targets, self._hello.languages)
         news: list[ServerMessage] = []
         if self._session is None or self._session.id != session_id:
             self.leave()
-            session = None if session_id is None else await self.hub.find(session_id)
+            session = None if session_id is None else await self.manager.find(session_id)
             if session is not None:
                 news.append(await self._join(session))
         languages = tuple({"language": code, "session": name} for code, name in targets)
@@ -175,13 +175,13 @@ class _Viewer:
             await self._send(message)
 
     async def _join(self, session: ActiveSession) -> Welcome:
-        self._reader, self._session = await self.hub.join(session, "viewer"), session
+        self._reader, self._session = await self.manager.join(session, "viewer"), session
         self._reader.wake = self.wake
         self._told_present = None
         hello, at = self._hello, session.progress
         self._sent = min(hello.have, at.events) if hello.session == session.id else 0
         ms = round(1000 * (time.time() - session.began), 1)
-        return Welcome(PROTOCOL, session.id, "viewer", at.inputs, at.events, ms, self.hub.limits.for_client())
+        return Welcome(PROTOCOL, session.id, "viewer", at.inputs, at.events, ms, self.manager.limits.for_client())
 
     async def _send_news(self) -> None:
         if self._pongs:
@@ -191,12 +191,12 @@ class _Viewer:
         if session is None or reader is None:
             return
         while self._sent < session.progress.events:
-            news = await news_after(self.hub, session, self._sent)
+            news = await news_after(self.manager, session, self._sent)
             if news is None:
                 break
             await self._send(news)
             self._sent = news.seq + len(news.events) - 1
-        present = session.speaker_present(self.hub.cluster is not None) if self._hello.presence else None
+        present = session.speaker_present(self.manager.cluster is not None) if self._hello.presence else None
         if present is not None and present != self._told_present:
             self._told_present = present
             await self._send(Presence(present))
@@ -216,7 +216,7 @@ class _Viewer:
         await self._send_line(SERVER.to_line(message))
 
     async def _send_line(self, line: str) -> None:
-        async with asyncio.timeout(self.hub.limits.stall):
+        async with asyncio.timeout(self.manager.limits.stall):
             await self.socket.send_text(line)
 
 

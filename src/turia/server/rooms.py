@@ -22,7 +22,7 @@ from typing import Annotated, TypeVar
 from turia.errors import InputError
 from turia.protocol.messages import RoomName
 from turia.schema import MismatchError, Rule, from_dict
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredRoom, StoreError
 
 T = TypeVar("T")
@@ -69,8 +69,8 @@ def checked_room(name: str, title: str, where: str = "") -> NewRoom:
 class Rooms:
     """The rooms of a server. They live on the event loop."""
 
-    def __init__(self, hub: Hub, given: Sequence[NewRoom] = ()) -> None:
-        self._hub, self._given = hub, given
+    def __init__(self, manager: SessionManager, given: Sequence[NewRoom] = ()) -> None:
+        self._manager, self._given = manager, given
         self._rooms: dict[str, StoredRoom] = {}
         self._watching: dict[str, set[Callable[[], None]]] = {}
         self._changing = asyncio.Lock()
@@ -122,7 +122,7 @@ class Rooms:
     async def delete(self, name: str) -> None:
         """The room is gone; its session stays."""
         async with self._changing:
-            await self._hub.health.ask(self._hub.store.delete_room, name)
+            await self._manager.health.ask(self._manager.store.delete_room, name)
             self._rooms.pop(name, None)
             self._tell(name)
 
@@ -141,28 +141,28 @@ class Rooms:
             return result
 
     async def _in_use(self, room: StoredRoom) -> bool:
-        session = None if room.session is None else await self._hub.find(room.session)
+        session = None if room.session is None else await self._manager.find(room.session)
         if session is None or session.progress.ended:
             return False
         if session.speaker is not None or (not session.joined and session.holds_place(time.monotonic())):
             return True
-        if self._hub.cluster is None:
+        if self._manager.cluster is None:
             return False
-        stored = await asyncio.to_thread(self._hub.store.load, session.id)
+        stored = await asyncio.to_thread(self._manager.store.load, session.id)
         return stored is not None and not stored.progress.ended and time.time() - stored.touched < RECENTLY
 
     async def _put(self, room: StoredRoom) -> None:
         room = replace(room, turn=room.turn + 1)
-        await self._hub.health.ask(self._hub.store.put_room, room)
+        await self._manager.health.ask(self._manager.store.put_room, room)
         self._rooms[room.name] = room
         self._tell(room.name)
 
     async def _refresh_if_shared(self) -> None:
-        if self._hub.cluster is not None:
+        if self._manager.cluster is not None:
             await self._refresh()
 
     async def _refresh(self) -> None:
-        found = {room.name: room for room in await asyncio.to_thread(self._hub.store.rooms)}
+        found = {room.name: room for room in await asyncio.to_thread(self._manager.store.rooms)}
         before, self._rooms = self._rooms, found
         for name in before.keys() | found.keys():
             if before.get(name) != found.get(name):

@@ -128,7 +128,7 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
     most = room_for(limits.sockets + limits.requests)
     config = GuardedConfig(
         app,
-        Connections(limits, most, lambda code: app.state.hub.metrics.refused(code)),
+        Connections(limits, most, lambda code: app.state.manager.metrics.refused(code)),
         ws_max_size=MAX_BYTES,
         # Compression costs each connection hundreds of kilobytes.
         ws_per_message_deflate=False,
@@ -228,5 +228,5 @@ class _Server(uvicorn.Server):
         asyncio.run_coroutine_threadsafe(self._drain(), self._loop)
 
     async def _drain(self) -> None:
-        await self._app.state.hub.drain()
+        await self._app.state.manager.drain()
         self.should_exit = True

@@ -1,7 +1,7 @@
 """One session in use: who speaks, who follows, how far it is, and its newest events. It lives on the event loop.
 
-`ActiveSession` is the only owner of a session's counters on this server. The hub reports to it what a speaker said and
-what the worker has stored; `shared` reports what another server has stored.
+`ActiveSession` is the only owner of a session's counters on this server. The manager reports to it what a speaker said
+and what the worker has stored; `shared` reports what another server has stored.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ Preparation = Callable[[], int]
 log = logging.getLogger("turia.server")
 
 
-class Hub:
+class SessionManager:
     """Begins, finds, continues and drops sessions."""
 
     def __init__(

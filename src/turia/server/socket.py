@@ -44,7 +44,7 @@ from turia.server.audio import Ear, Ears, SoundLimits
 from turia.server.captions import inputs_of
 from turia.server.limits import LISTEN_WORDS, SMALL_MESSAGE, Bucket
 from turia.server.session import ActiveSession, EventReader
-from turia.server.sessions import Hub
+from turia.server.sessions import SessionManager
 from turia.server.stores.base import DamagedError, StoreError
 from turia.server.tracebacks import described
 from turia.stream.silence import Silence
@@ -55,34 +55,34 @@ NORMAL, GOING_AWAY, POLICY, FAILED, TRY_AGAIN = 1000, 1001, 1008, 1011, 1013
 log = logging.getLogger("turia.server")
 
 
-async def serve_socket(socket: WebSocket, hub: Hub, address: str = "", ears: Ears | None = None) -> None:
+async def serve_socket(socket: WebSocket, manager: SessionManager, address: str = "", ears: Ears | None = None) -> None:
     """A connection of a client at this address, from its hello to its end."""
     try:
-        await _serve(socket, hub, address, ears)
+        await _serve(socket, manager, address, ears)
     except Exception as error:
         # Nobody foresaw it: a client that came back would meet it again.
         log.error("a connection failed\n%s", described(error))
-        hub.metrics.refused("failed")
+        manager.metrics.refused("failed")
         await end(socket, Refusal("failed", "the server failed; what was acknowledged is safe"), FAILED)
 
 
-async def _serve(socket: WebSocket, hub: Hub, address: str, ears: Ears | None) -> None:
+async def _serve(socket: WebSocket, manager: SessionManager, address: str, ears: Ears | None) -> None:
     await socket.accept()
     try:
         try:
             # Only the hello is limited: a slow store is not the client's fault.
-            with hub.hellos.awaited_from(address):
-                async with asyncio.timeout(hub.limits.hello):
+            with manager.hellos.awaited_from(address):
+                async with asyncio.timeout(manager.limits.hello):
                     first = await receive(socket, SMALL_MESSAGE)
         except TimeoutError:
             raise ProtocolError("hello", "no hello came in time") from None
         hello = parse_client(first)
         if not isinstance(hello, Hello):
             raise ProtocolError("hello", "the first message is a hello")
-        session, reader = await _join(hub, hello)
+        session, reader = await _join(manager, hello)
         reader.tentative, reader.presence = hello.tentative, hello.presence
     except ProtocolError as error:
-        hub.metrics.refused(error.code)
+        manager.metrics.refused(error.code)
         # A machine that slept may come with an old ticket, or say nothing for long: it is to try again.
         await end(socket, Refusal(error.code, str(error), retry=error.code in ("ticket", "hello")), POLICY)
         return
@@ -90,26 +90,26 @@ async def _serve(socket: WebSocket, hub: Hub, address: str, ears: Ears | None) -
         await end(socket, Refusal(refused.code, str(refused), retry=True), TRY_AGAIN)
         return
     except StoreError as error:
-        await end_without_store(socket, hub, error)
+        await end_without_store(socket, manager, error)
         return
     except WebSocketDisconnect:
         return
-    connection = _Connection(socket, hub, session, reader, min(hello.have, session.progress.events), ears)
+    connection = _Connection(socket, manager, session, reader, min(hello.have, session.progress.events), ears)
     try:
         await _converse(connection)
     finally:
         connection.stop_listening()
-        hub.leave(session, reader)
+        manager.leave(session, reader)
 
 
-async def _join(hub: Hub, hello: Hello) -> tuple[ActiveSession, EventReader]:
-    admission = await hub.use_ticket(hello.ticket)
+async def _join(manager: SessionManager, hello: Hello) -> tuple[ActiveSession, EventReader]:
+    admission = await manager.use_ticket(hello.ticket)
     if admission is None:
         raise ProtocolError("ticket", "the ticket is unknown, used or too old; ask for another")
-    session = await hub.find(admission.session_id)
+    session = await manager.find(admission.session_id)
     if session is None:
         raise ProtocolError("session", "the session is not known any more")
-    return session, await hub.join(session, admission.role, admission.turn)
+    return session, await manager.join(session, admission.role, admission.turn)
 
 
 async def receive(socket: WebSocket, most: int = MAX_BYTES) -> str | bytes:
@@ -135,22 +135,22 @@ async def end(socket: WebSocket, last: Refusal | None, code: int) -> None:
         pass
 
 
-async def end_without_store(socket: WebSocket, hub: Hub, error: StoreError) -> None:
+async def end_without_store(socket: WebSocket, manager: SessionManager, error: StoreError) -> None:
     """Whether the store is away, which passes, or has something else than what was stored, which does not."""
     code = "damaged" if isinstance(error, DamagedError) else "store"
-    hub.metrics.refused(code)
+    manager.metrics.refused(code)
     retry = code == "store"
     await end(socket, Refusal(code, str(error), retry), TRY_AGAIN if retry else POLICY)
 
 
-async def news_after(hub: Hub, session: ActiveSession, sent: int) -> Events | None:
+async def news_after(manager: SessionManager, session: ActiveSession, sent: int) -> Events | None:
     """The next few events for a client that has those up to number `sent`; None where the store has no more."""
-    first, events = await hub.events_after(session, sent, EVENTS_PER_MESSAGE)
+    first, events = await manager.events_after(session, sent, EVENTS_PER_MESSAGE)
     if not events:
         return None
     if first > sent + 1:
         # The store does not keep the beginning, which has the settings: they take the place of its last event.
-        settings = await hub.settings_in_force(session)
+        settings = await manager.settings_in_force(session)
         first, events = (first, events) if settings is None else (first - 1, [settings, *events])
     return Events(first, tuple(events))
 
@@ -172,13 +172,13 @@ class _Connection:
     def __init__(
         self,
         socket: WebSocket,
-        hub: Hub,
+        manager: SessionManager,
         session: ActiveSession,
         reader: EventReader,
         have: int,
         ears: Ears | None = None,
     ) -> None:
-        self.socket, self.hub, self.session, self.reader = socket, hub, session, reader
+        self.socket, self.manager, self.session, self.reader = socket, manager, session, reader
         self._ears = ears
         self._ear: Ear | None = None
         """Listens to the speaker, if the client has asked for it."""
@@ -193,7 +193,7 @@ class _Connection:
         """Whether the client was told last that the speaker is there."""
         self._shown: TentativeText | None = None
         """What the client was told last of what may still change."""
-        self._silence = Silence(hub.pause_of(session) if reader.role == "speaker" else 0.0)
+        self._silence = Silence(manager.pause_of(session) if reader.role == "speaker" else 0.0)
         self._spoke = asyncio.Event()
         if session.progress.inputs:
             # The last words of the connection before this one may hang.
@@ -208,23 +208,23 @@ class _Connection:
         except WebSocketDisconnect:
             return
         except ProtocolError as error:
-            self.hub.metrics.refused(error.code)
+            self.manager.metrics.refused(error.code)
             self.reader.refuse(Refusal(error.code, str(error), retry=error.code in ("gap", "idle")))
         # The writer still has to say why.
         await asyncio.Event().wait()
 
     async def _read_all(self) -> None:
-        limits = self.hub.limits
+        limits = self.manager.limits
         bucket = Bucket(limits.words_per_second, limits.burst, time.monotonic())
         while True:
             data = await self._next()
             if isinstance(data, bytes) and is_sound(data):
                 await asyncio.sleep(self._hear(data))
                 continue
-            while (rest := self.hub.seconds_for(self.session.owner, data)) > 0:
+            while (rest := self.manager.seconds_for(self.session.owner, data)) > 0:
                 await asyncio.sleep(rest)
             message = parse_client(data)
-            if self.hub.draining:
+            if self.manager.draining:
                 continue
             if isinstance(message, Ping):
                 if Pong() not in self.reader.outbox:
@@ -242,13 +242,13 @@ class _Connection:
                 await asyncio.sleep(bucket.take(LISTEN_WORDS, time.monotonic()))
                 continue
             if isinstance(message, PartialWords):
-                self.hub.take_tail(self.session, message)
+                self.manager.take_tail(self.session, message)
             else:
-                self.hub.take(self.session, inputs_of(message))
+                self.manager.take(self.session, inputs_of(message))
             self._note_speech(message)
             words = len(message.words) if isinstance(message, Words | PartialWords) else 1
             rest = bucket.take(max(1, words), time.monotonic())
-            await asyncio.sleep(max(rest, self.hub.occupancy.seconds_to_wait(self.session, words)))
+            await asyncio.sleep(max(rest, self.manager.occupancy.seconds_to_wait(self.session, words)))
 
     def _note_speech(self, message: ClientMessage) -> None:
         self._silence.will_wait()
@@ -265,7 +265,7 @@ class _Connection:
             left = self._silence.left(time.monotonic())
             if left == 0.0:
                 self._silence.paused()
-                self.hub.take_silence(self.session)
+                self.manager.take_silence(self.session)
                 continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
@@ -276,7 +276,7 @@ class _Connection:
 
         Sound alone is silence: a microphone that somebody forgot hears no words, or none that anybody means.
         """
-        limits = self.hub.limits
+        limits = self.manager.limits
         if self.reader.role != "speaker":
             return await receive(self.socket, SMALL_MESSAGE)
         while True:
@@ -301,7 +301,7 @@ class _Connection:
         if self.reader.role != "speaker":
             raise ProtocolError("role", "a viewer only listens")
         piece = parse_sound(data)
-        if self._ear is None or self._ear.over or self.hub.draining or self.reader.refusal is not None:
+        if self._ear is None or self._ear.over or self.manager.draining or self.reader.refusal is not None:
             return self._unheard.take(piece.samples / SOUND_RATE, time.monotonic())
         return self._ear.take(piece)
 
@@ -315,9 +315,9 @@ class _Connection:
         if self._ears is None:
             self._say(SoundTrouble("language", "this server recognises no speech", True))
             return
-        found = self._ears.begin(message, self.reader.wake.set, self.hub.limits.pause)
+        found = self._ears.begin(message, self.reader.wake.set, self.manager.limits.pause)
         if isinstance(found, SoundTrouble):
-            self.hub.metrics.refused(f"sound-{found.code}")
+            self.manager.metrics.refused(f"sound-{found.code}")
             self._say(found)
         else:
             self._ear = found
@@ -340,7 +340,7 @@ class _Connection:
         try:
             await self._settle()
             ms, at = round(1000 * (time.time() - session.began), 1), session.progress
-            limits = self.hub.limits.for_client()
+            limits = self.manager.limits.for_client()
             await self._send(Welcome(PROTOCOL, session.id, reader.role, at.inputs, at.events, ms, limits))
             self._acknowledged = at.inputs
             while True:
@@ -353,13 +353,13 @@ class _Connection:
             # Starlette raises RuntimeError for a socket that has been closed meanwhile.
             return
         except TimeoutError:
-            self.hub.metrics.refused("slow")
+            self.manager.metrics.refused("slow")
             log.info("a client that took nothing was disconnected")
             return
         except StoreError as error:
-            await end_without_store(self.socket, self.hub, error)
+            await end_without_store(self.socket, self.manager, error)
             return
-        if self.hub.draining:
+        if self.manager.draining:
             await end(self.socket, None, GOING_AWAY)
         else:
             await end(self.socket, reader.refusal, POLICY if reader.refusal else NORMAL)
@@ -373,9 +373,9 @@ class _Connection:
 
     async def _send_news(self) -> None:
         session, reader = self.session, self.reader
-        if self.hub.draining and not self._said_goodbye:
+        if self.manager.draining and not self._said_goodbye:
             self._said_goodbye = True
-            await self._send(GoingAway(self.hub.limits.retry_after))
+            await self._send(GoingAway(self.manager.limits.retry_after))
         while reader.outbox:
             await self._send(reader.outbox.popleft())
         while self._ear is not None and (news := self._ear.news()) is not None:
@@ -387,7 +387,7 @@ class _Connection:
         if reader.role == "speaker" and self._acknowledged < inputs:
             self._acknowledged = inputs
             await self._send(Ack(inputs))
-        present = session.speaker_present(self.hub.cluster is not None) if reader.presence else None
+        present = session.speaker_present(self.manager.cluster is not None) if reader.presence else None
         if present is not None and present != self._told_present:
             self._told_present = present
             await self._send(Presence(present))
@@ -398,7 +398,7 @@ class _Connection:
 
     async def _send_events(self) -> None:
         """The next few."""
-        news = await news_after(self.hub, self.session, self._sent)
+        news = await news_after(self.manager, self.session, self._sent)
         if news is None:
             # The store has deleted the session, long after everybody's last word.
             self._sent = self.session.progress.events
@@ -415,8 +415,8 @@ class _Connection:
             return True
         at = session.progress
         all_sent = self._sent == at.events and (reader.role != "speaker" or self._acknowledged == at.inputs)
-        return (self.hub.draining or at.ended) and not session.in_work and all_sent
+        return (self.manager.draining or at.ended) and not session.in_work and all_sent
 
     async def _send(self, message: ServerMessage) -> None:
-        async with asyncio.timeout(self.hub.limits.stall):
+        async with asyncio.timeout(self.manager.limits.stall):
             await self.socket.send_text(SERVER.to_line(message))

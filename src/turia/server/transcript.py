@@ -20,9 +20,9 @@ from turia.protocol.events import EVENTS, Event, SourceWord
 from turia.schema import JsonObject
 from turia.server.corrected import Shown, ShownWord, corrected
 from turia.server.stores.base import DamagedError
+from turia.stream.speakers import SPEAKER
 from turia.stream.times import DAY
 from turia.stream.trace import Note, SentenceEnd, Write
-from turia.stream.turns import SPEAKER
 
 Side = Literal["target", "source"]
 Kind = Literal["txt", "srt", "vtt", "jsonl"]

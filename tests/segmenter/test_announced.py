@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from turia.errors import InputError
+from turia.segmenter.announced import AnnouncedSegmenter
 from turia.segmenter.online import Reason, ReleasedWord, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
-from turia.segmenter.relayed import RelayedSegmenter
 
 TEXT = ["ka", "le.", "mi", "no", "pu.", "ra", "so", "ti.", "va"]
 
@@ -27,7 +27,7 @@ def lengths(released: list[ReleasedWord], open_words: int) -> tuple[list[int], i
 @pytest.mark.parametrize("pauses", [set(), {3}, {1, 3, 4}])
 def test_a_follower_ends_sentences_where_its_leader_does(window: int, pauses: set[int]) -> None:
     leader: Segmenter = PunctuationSegmenter("de", window)
-    follower = RelayedSegmenter(window)
+    follower = AnnouncedSegmenter(window)
     led: list[ReleasedWord] = []
     followed: list[ReleasedWord] = []
     open_words = 0
@@ -54,14 +54,14 @@ def test_a_follower_ends_sentences_where_its_leader_does(window: int, pauses: se
 
 
 def test_an_end_that_comes_late_closes_what_came_out() -> None:
-    segmenter = RelayedSegmenter(1)
+    segmenter = AnnouncedSegmenter(1)
     assert segmenter.push("ka") + segmenter.push("le") == [ReleasedWord("ka")]
     segmenter.announce([1])
     assert segmenter.push("mi") == [ReleasedWord(None, Reason.GIVEN), ReleasedWord("le")]
 
 
 def test_where_words_are_missing_sentences_begin_anew() -> None:
-    segmenter = RelayedSegmenter(0)
+    segmenter = AnnouncedSegmenter(0)
     segmenter.push("ka")
     segmenter.announce([5])
     assert segmenter.owes_end
@@ -72,20 +72,20 @@ def test_where_words_are_missing_sentences_begin_anew() -> None:
 
 
 def test_a_state_is_restored() -> None:
-    segmenter = RelayedSegmenter(2)
+    segmenter = AnnouncedSegmenter(2)
     for word in ("ka", "le", "mi"):
         segmenter.push(word)
     segmenter.announce([2])
-    again = RelayedSegmenter(2)
+    again = AnnouncedSegmenter(2)
     again.restore(segmenter.state())
     assert again.push("no") == [ReleasedWord("le", Reason.GIVEN)]
     assert again.pending == ("mi", "no")
     with pytest.raises(InputError, match="ends is"):
-        RelayedSegmenter(2).restore(segmenter.state() | {"ends": ["x"]})
+        AnnouncedSegmenter(2).restore(segmenter.state() | {"ends": ["x"]})
 
 
 def test_another_window_holds_when_no_word_waits() -> None:
-    segmenter = RelayedSegmenter(0)
+    segmenter = AnnouncedSegmenter(0)
     segmenter.look_ahead(1)
     assert segmenter.push("ka") == []
     segmenter.look_ahead(0)

@@ -14,7 +14,7 @@ from turia.stream.trace import Note, Record
 SPEAKER = "speaker"
 
 
-class Turns:
+class SpeakerChanges:
     """Whether a word is another speaker's. A word without a speaker is of the one who spoke before."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ The session that a speaker feeds *leads*; the others follow its events. So words
 sentences once, and each further language costs one stream of its model and nothing else. An input of a follower has the
 number of the last event of the leader that it stands for: what is stored of a follower says from where to go on.
 
-Pure. All events of one input of the leader are stored together, so whatever is stored of it can be relayed.
+Pure. All events of one input of the leader are stored together, so whatever is stored of it can be passed on.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from turia.protocol.corrections import MUTED
 from turia.protocol.messages import SettingsChange
 from turia.schema import JsonObject
-from turia.stream.turns import SPEAKER
+from turia.stream.speakers import SPEAKER
 
 BEGINS = ("source", "settings")
 """Events that begin an input of the followers; what comes behind them belongs to it."""
 
 
 @dataclass(frozen=True)
-class Relayed:
+class FollowerInput:
     """An input of a follower."""
 
     seq: int
@@ -47,36 +47,36 @@ class Relayed:
         return replace(self, seq=0, at=None) == _NOTHING
 
 
-_NOTHING = Relayed(0)
+_NOTHING = FollowerInput(0)
 
 
 @dataclass
-class Relay:
+class FollowerFeed:
     """What one follower has been told of its leader."""
 
     language: str
     """That it translates from; while the leader hears another one, the follower rests."""
     at: int = 0
-    """Number of the last event that was relayed."""
+    """Number of the last event that was passed on."""
     listens: bool = True
     timing: JsonObject | None = None
     """The leader's latency, as it was told last."""
 
-    def know(self, settings: JsonObject) -> Relayed:
+    def know(self, settings: JsonObject) -> FollowerInput:
         """The leader's settings; gives what of them is news for the follower."""
         self.listens = settings.get("source", self.language) == self.language
         timing = {key: settings.get(key) for key in ("k", "policy", "target_lag")}
         before, self.timing = self.timing, timing
         window = settings.get("window") if self.listens else None
         if before is None or timing == before or not self.listens:
-            return Relayed(1, window=window)
+            return FollowerInput(1, window=window)
         k = timing["k"] if timing["policy"] is None else None
         change = SettingsChange(1, k=k, policy=timing["policy"], target_lag=timing["target_lag"])
-        return Relayed(1, window=window, change=change)
+        return FollowerInput(1, window=window, change=change)
 
-    def inputs(self, events: Sequence[JsonObject]) -> list[Relayed]:
+    def inputs(self, events: Sequence[JsonObject]) -> list[FollowerInput]:
         """Of the next events of the leader."""
-        found: list[Relayed] = []
+        found: list[FollowerInput] = []
         open_input = _NOTHING
         for number, event in enumerate(events, start=self.at + 1):
             kind = event.get("type")
@@ -95,10 +95,10 @@ class Relay:
         self.at += len(events)
         return [item for item in [*found, open_input] if not item.is_empty]
 
-    def _begun(self, event: JsonObject) -> Relayed:
+    def _begun(self, event: JsonObject) -> FollowerInput:
         if event["type"] == "settings":
             return self.know(event)
-        return Relayed(1, event["word"], event.get("at")) if self.listens else _NOTHING
+        return FollowerInput(1, event["word"], event.get("at")) if self.listens else _NOTHING
 
 
 def whole_inputs(events: Sequence[JsonObject]) -> Sequence[JsonObject]:

@@ -4,9 +4,9 @@ Words come in as they are spoken, and the lengths of finished sentences, in word
 them. A word comes out when `window` further words have been pushed, as from the other one, so that the end of its
 sentence is known by then.
 
-    relayed.announce([17]); relayed.push("und")     the 17th word comes out, and its sentence ends
-    relayed.announce([5])                           beyond what came out: the speaker stopped
-    if relayed.owes_end: relayed.push_pause()
+    segmenter.announce([17]); segmenter.push("und")     the 17th word comes out, and its sentence ends
+    segmenter.announce([5])                               beyond what came out: the speaker stopped
+    if segmenter.owes_end: segmenter.push_pause()
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from turia.segmenter.online import Decision, Reason, ReleasedWord, Segmenter, State, check_state, is_count
 
 
-class RelayedSegmenter(Segmenter):
+class AnnouncedSegmenter(Segmenter):
     """Ends sentences where it is told to."""
 
     reason = Reason.GIVEN

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from turia.stream.speakers import SpeakerChanges, named_speaker, speaker_note
 from turia.stream.times import SpokenWord
 from turia.stream.trace import End, Note
-from turia.stream.turns import Turns, named_speaker, speaker_note
 
 
-def test_a_turn_begins_with_another_name_and_a_word_without_one_goes_on() -> None:
-    turns = Turns()
+def test_a_speaker_changes_with_another_name_and_a_word_without_one_goes_on() -> None:
+    speakers = SpeakerChanges()
     names = [None, "Anna", "Anna", None, "Bo", None, "Anna"]
-    assert [turns.before(SpokenWord("ja", speaker=name)) for name in names] == [
+    assert [speakers.before(SpokenWord("ja", speaker=name)) for name in names] == [
         None, "Anna", None, None, "Bo", None, "Anna"
     ]  # fmt: skip
 
