@@ -103,7 +103,7 @@ def quality(translator: Translator, dev: Path, count: int) -> list[dict[str, Any
     references = [target for document in documents for target in document.target]
     rows = []
     for k, blocks in ((4, (None, 2)), (8, (None, 4, 2))):
-        systems = []
+        systems: list[tuple[str, Sequence[str]]] = []
         for block in blocks:
             jobs = []
             for document in documents:

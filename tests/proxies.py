@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -85,6 +86,9 @@ def caddy(folder: Path, upstream: int) -> Iterator[Proxy]:
     command = [program, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
     with running(command, port, folder, environment | homes):
         ca = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
+        # It takes connections before it has made its certificate, and ends them with an alert.
+        while not _speaks_tls(port, ca):
+            time.sleep(0.05)
         yield Proxy(f"https://localhost:{port}", ca)
 
 
@@ -107,3 +111,14 @@ def running(command: list[str], port: int, folder: Path, environment: dict[str, 
 def _takes_connections(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _speaks_tls(port: int, ca: Path) -> bool:
+    if not ca.is_file():
+        return False
+    try:
+        with socket.create_connection(("127.0.0.1", port)) as probe:
+            ssl.create_default_context(cafile=str(ca)).wrap_socket(probe, server_hostname="localhost").close()
+    except OSError:  # of TLS, too
+        return False
+    return True

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from turia.errors import ModelError
-from turia.export.plain_weights import PlainTensor, open_weights
+from turia.export.plain_weights import open_weights
+from turia.export.torch_files import PlainTensor
 from turia.runtime.positions import Floats
 from turia.runtime.shape import Activation, Positions, Shape
 from turia.runtime.weights import weight_shapes
