@@ -97,6 +97,7 @@ NOT_CALLED_HERE = {
     "persistent_load": "pickle",
     "redirect_request": "urllib",
     "handle_exit": "uvicorn",
+    "send_400_response": "uvicorn",
     "check_health": "Ray",
     "record_autoscaling_stats": "Ray",
     "restore_audience": "users of the Python API",
