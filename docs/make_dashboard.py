@@ -1,8 +1,8 @@
 """Makes docs/figures/dashboard.png: `python docs/make_dashboard.py [SECONDS]`.
 
-A real server with the model de-en is spoken to, Prometheus reads its metrics, every query of
-deploy/grafana-dashboard.json is asked of Prometheus, and matplotlib draws the answers. It is not a picture of Grafana
-itself. Needs `prometheus` (Debian's package) and the plot extra.
+A real server is sent text and sound, Prometheus reads its metrics, every query of deploy/grafana-dashboard.json is
+asked of Prometheus, and matplotlib draws the answers. It is not a picture of Grafana itself. Needs `prometheus`
+(Debian's package) and the plot and speech extras.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
+import wave
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from websockets.asyncio.client import ClientConnection, connect
 
 from turia.errors import TuriaError
 from turia.protocol.client import Follower, Speaker
+from turia.protocol.sound import HEADER, SOUND, SOUND_RATE
 
 ROOT = Path(__file__).parents[1]
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text(encoding="utf-8"))
@@ -69,9 +72,51 @@ async def speak(begin: float, seconds: float, cut: bool) -> None:
                 pass
 
 
+async def send_on(socket: ClientConnection) -> None:
+    """Sends the words that the server has heard, for it to translate."""
+    inputs = 0
+    async for text in socket:
+        message = json.loads(text)
+        if message["type"] != "heard":
+            continue
+        if message["words"]:
+            words = {"words": message["words"], "times": message["times"]}
+            await socket.send(json.dumps({"type": "words", "seq": inputs + 1, **words}))
+            inputs += len(message["words"])
+        if message["pause"]:
+            inputs += 1
+            await socket.send(json.dumps({"type": "pause", "seq": inputs}))
+
+
+async def sound(seconds: float) -> None:
+    """A speaker whose microphone hears the example, again and again."""
+    with wave.open(str(ROOT / "examples/speech/english.wav")) as file:
+        spoken = file.readframes(file.getnframes())
+    asked = urllib.request.Request(
+        f"http://{SERVER}/api/sessions", b'{"model": "en-de", "pause": 0}', {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(asked) as answer:
+        ticket = json.load(answer)["ticket"]
+    async with connect(f"ws://{SERVER}/socket") as socket:
+        await socket.send(json.dumps({"type": "hello", "protocol": 1, "ticket": ticket}))
+        await socket.send(json.dumps({"type": "listen", "from": 0, "language": "en"}))
+        while json.loads(await socket.recv())["type"] != "listening":
+            pass
+        sending = asyncio.create_task(send_on(socket))
+        begin, first, block = time.monotonic(), 0, SOUND_RATE // 5
+        while (now := time.monotonic() - begin) < seconds:
+            at = 2 * first % len(spoken)
+            pcm = spoken[at : at + 2 * block]
+            await socket.send(HEADER.pack(SOUND, first) + pcm)
+            first += len(pcm) // 2
+            await asyncio.sleep(max(0.0, first / SOUND_RATE - now))
+        sending.cancel()
+
+
 async def audience(seconds: float) -> None:
-    """Six speakers for three streams: the last three are refused."""
-    await asyncio.gather(*(speak(seconds * n / 8, seconds * (8 - n) / 9, cut=n == 1) for n in range(6)))
+    """One is heard; six others send text for the three streams that are left, so the last three are refused."""
+    texts = [speak(seconds * n / 8, seconds * (8 - n) / 9, cut=n == 1) for n in range(6)]
+    await asyncio.gather(sound(seconds), *texts)
 
 
 def asked(expression: str, begin: float, end: float) -> list[dict[str, object]]:
@@ -81,10 +126,10 @@ def asked(expression: str, begin: float, end: float) -> list[dict[str, object]]:
 
 
 def draw(begin: float, end: float) -> None:
-    figure = plt.figure(figsize=(12, 8), layout="constrained")
-    grid = figure.add_gridspec(24, 24)
-    # Nobody speaks into a microphone here: the panels below are empty.
-    for panel in (panel for panel in DASHBOARD["panels"] if panel["gridPos"]["y"] < 24):
+    rows = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in DASHBOARD["panels"])
+    figure = plt.figure(figsize=(12, rows / 3), layout="constrained")
+    grid = figure.add_gridspec(rows, 24)
+    for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
         axes = figure.add_subplot(grid[at["y"] : at["y"] + at["h"], at["x"] : at["x"] + at["w"]])
         for target in panel["targets"]:
@@ -114,8 +159,8 @@ def main(seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "prometheus.yml").write_text(CONFIG % SERVER)
         host, port = SERVER.split(":")
-        serve = [sys.executable, "-m", "turia", "serve", "--host", host, "--port", port, "--model", "de-en"]
-        serve += ["--streams", "3", "--beam", "1", "--data", folder]
+        serve = [sys.executable, "-m", "turia", "serve", "--host", host, "--port", port]
+        serve += ["--model", "de-en", "--model", "en-de", "--streams", "4", "--beam", "1", "--data", folder]
         watch = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
         with (
             running(serve, f"http://{SERVER}/readyz"),
