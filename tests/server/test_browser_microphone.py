@@ -134,8 +134,8 @@ def test_what_is_wrong_with_the_microphone_is_said(
         opened.get_by_role("tab", name="Microphone").click()
         opened.locator("#model").select_option("en-de")
         opened.get_by_role("button", name="Start listening").click()
-        expect(opened.locator("#status")).to_have_text("Live")
-        # It stays there when the session has begun.
+        # The session may begin before the trouble or after it, and the later one is the status. The reason stays.
+        expect(opened.locator("#status")).to_have_text(re.compile(f"^(Live|{re.escape(told)})$"))
         expect(opened.locator("#unheard")).to_have_text(told)
         expect(opened.locator("#unheard")).to_be_visible()
         running.close()
