@@ -66,7 +66,7 @@ def test_files_of_torch(archive: bool, tensors: dict[str, torch.Tensor], tmp_pat
 
 @pytest.mark.parametrize("archive", [True, False])
 @pytest.mark.parametrize(
-    "content", [{"code": print}, torch.zeros(2), {"step": 3}, [torch.zeros(1)], {"path": Path("x")}], ids=str
+    "content", [{"code": eval}, torch.zeros(2), {"step": 3}, [torch.zeros(1)], {"path": Path("x")}], ids=str
 )
 def test_what_is_not_plain_tensors_is_refused(content: Any, archive: bool, tmp_path: Path) -> None:
     torch.save(content, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=archive)

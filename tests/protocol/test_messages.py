@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turia.engine.source_words import LONGEST_INPUT
 from turia.policy.table import POLICIES
 from turia.protocol.messages import (
     CLIENT,
@@ -241,3 +242,7 @@ def test_what_may_still_change_is_a_message_that_older_clients_pass_over() -> No
     shown = TentativeText(7, ("so",), ("like", "this"))
     assert parse_server(SERVER.to_line(shown)) == shown
     assert parse_client('{"type":"hello","protocol":1,"ticket":"x"}') == Hello(1, "x", 0, tentative=False)
+
+
+def test_a_word_may_be_as_long_as_the_engine_looks_at() -> None:
+    assert MAX_LETTERS == LONGEST_INPUT

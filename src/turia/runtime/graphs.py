@@ -25,11 +25,11 @@ import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state
 
-from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
+from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest, Looks
 from turia.errors import InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
 from turia.runtime.rows import Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
-from turia.runtime.states import SourceState, TargetState, beams, is_hypothesis, nothing
+from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
 from turia.schema import Positive, Rule, checked
 from turia.system.onnx import CPU, first_line, load_graph
 
@@ -60,8 +60,7 @@ class Runtime:
         self._looker = _Graphs(folder.path, "look", threads, providers)
         self.can_look = folder.can_look
         self.gives_states = self._encoder.gives_states() and self._decoder.gives_states()
-        self._begin_encoding = nothing(shape, shape.encoder_layers)
-        self._begin_decoding = nothing(shape, shape.decoder_layers)
+        self._begin = Beginnings(nothing(shape, shape.encoder_layers), nothing(shape, shape.decoder_layers))
         self._check(folder)
 
     def warm_up(self, streams: int, beam: int = 1) -> None:
@@ -81,7 +80,7 @@ class Runtime:
         """The state of each request with its new positions."""
         results = []
         for group in _groups(requests):
-            states = [self._encoded(request.state) for request in group]
+            states = [self._begin.encoded(request.state) for request in group]
             rows = [
                 rows_in_order(request.ids, request.reach, state.length, state.kept)
                 for request, state in zip(group, states, strict=True)
@@ -121,7 +120,7 @@ class Runtime:
     def _decode_alone(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
         results = []
         for group in _groups(requests):
-            states = [self._in_order(request.state) for request in group]
+            states = [self._begin.in_order(request.state) for request in group]
             rows = [self._rows(request, state) for request, state in zip(group, states, strict=True)]
             kept, logits, *given = self._decoder.run(rows)
             for stream, (state, place) in enumerate(zip(states, _places(rows), strict=True)):
@@ -133,10 +132,10 @@ class Runtime:
         """Each beam is one stream; the graph that looks gives the logits of all rows."""
         results = []
         for group in _groups(beams):
-            states = [[self._decoded(request.state) for request in beam] for beam in group]
+            states = [[self._begin.decoded(request.state) for request in beam] for beam in group]
             rows = []
             for beam, own in zip(group, states, strict=True):
-                memory = self._encoded(beam[0].memory)
+                memory = self._begin.encoded(beam[0].memory)
                 ids, limits = (np.concatenate(parts) for parts in zip(*((r.ids, r.limit) for r in beam), strict=True))
                 new = rows_of_hypotheses(ids, [state.columns() for state in own], own[0].kept)
                 rows.append(with_memory(new, memory.memory, memory.length, limits))
@@ -155,7 +154,7 @@ class Runtime:
         """The same with logits and cross-attention of all new rows."""
         results = []
         for group in _groups(requests):
-            olds = [self._in_order(request.state) for request in group]
+            olds = [self._begin.in_order(request.state) for request in group]
             rows = [self._rows(request, state) for request, state in zip(group, olds, strict=True)]
             kept, logits, *attention = self._looker.run(rows)
             # As many attentions as the graph has streams; states, which older graphs do not give, come after them.
@@ -167,27 +166,10 @@ class Runtime:
         return results
 
     def _rows(self, request: DecodeRequest, state: TargetState) -> NewRows:
-        memory = self._encoded(request.memory)
+        memory = self._begin.encoded(request.memory)
         causal = np.arange(state.length + 1, state.length + len(request.ids) + 1)
         rows = rows_in_order(request.ids, causal, state.length, state.kept)
         return with_memory(rows, memory.memory, memory.length, request.limit)
-
-    def _in_order(self, state: DecoderState | None) -> TargetState:
-        """The state with its columns one after the other: of a hypothesis, a copy."""
-        found = self._decoded(state)
-        return found if found.own is None else TargetState(found.length, found.kept.gathered(found.own), found.states)
-
-    def _encoded(self, state: EncoderState | None) -> SourceState:
-        if state is None:
-            return SourceState(0, self._begin_encoding, self._begin_decoding)
-        assert isinstance(state, SourceState), "a state of another backend"
-        return state
-
-    def _decoded(self, state: DecoderState | None) -> TargetState:
-        if state is None:
-            return TargetState(0, self._begin_decoding)
-        assert isinstance(state, TargetState), "a state of another backend"
-        return state
 
     def _check(self, folder: ModelFolder) -> None:
         """Runs the largest ids and the last position, so that graphs of another shape are found out now and not
@@ -198,7 +180,7 @@ class Runtime:
             state = self.encode([EncodeRequest(None, one * (shape.source_vocabulary - 1), one)])[0]
             _, logits = self.decode([DecodeRequest(None, state, one * (shape.target_vocabulary - 1), one)])[0]
             length = shape.max_positions - 1
-            kept, memory = self._begin_encoding.zeros(length), self._begin_decoding.zeros(length)
+            kept, memory = self._begin.encoding.zeros(length), self._begin.decoding.zeros(length)
             state = self.encode([EncodeRequest(SourceState(length, kept, memory), one, one)])[0]
             self.decode([DecodeRequest(TargetState(length, memory), state, one, one)])
         except InputError:

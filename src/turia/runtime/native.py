@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from turia.engine.backend import DecodeRequest, DecoderState, EncodeRequest, EncoderState, LookRequest, Looks
+from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest, Looks
 from turia.engine.choosing import Best
 from turia.errors import ModelError
 from turia.runtime.folder import ModelFolder
 from turia.runtime.rows import Columns, Floats
-from turia.runtime.states import SourceState, TargetState, beams, is_hypothesis, nothing
+from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
 from turia.runtime.tensors import Tensors, read_stored
 from turia.runtime.weights import decoder_layers, encoder_layers
 from turia.text.choice import Flags
@@ -49,8 +49,9 @@ class NativeRuntime:
         self._layers, self._heads = shape.decoder_layers, shape.heads
         self.can_look = folder.can_look
         self.gives_states = True
-        self._begin_encoding = nothing(shape, shape.encoder_layers, zeros=False)
-        self._begin_decoding = nothing(shape, shape.decoder_layers, zeros=False)
+        self._begin = Beginnings(
+            nothing(shape, shape.encoder_layers, zeros=False), nothing(shape, shape.decoder_layers, zeros=False)
+        )
 
     def warm_up(self, streams: int, beam: int = 1) -> None:
         """Nothing is loaded later: a step of any size runs at once."""
@@ -63,7 +64,7 @@ class NativeRuntime:
         """The state of each request with its new positions."""
         parts, grown, lengths = [], [], []
         for request in requests:
-            state, new = self._encoded(request.state), len(request.ids)
+            state, new = self._begin.encoded(request.state), len(request.ids)
             kept, memory = state.kept.claimed(state.length, new), state.memory.claimed(state.length, new)
             end = state.length + new
             grown.append((end, kept, memory))
@@ -121,7 +122,7 @@ class NativeRuntime:
 
     def _add_rows(self, step: _Step, request: DecodeRequest, attention: Floats | None = None) -> None:
         """Rows one after the other."""
-        state, memory = self._in_order(request.state), self._encoded(request.memory)
+        state, memory = self._begin.in_order(request.state), self._begin.encoded(request.memory)
         begin, new = state.length, len(request.ids)
         kept = state.kept.claimed(begin, new)
         part = self._part(new, begin, kept.room, kept.address, 0, memory.memory.room, memory.memory.address)
@@ -134,8 +135,8 @@ class NativeRuntime:
 
     def _add_beam(self, step: _Step, together: Sequence[DecodeRequest]) -> None:
         """A row for each hypothesis: it sees its own columns, and itself. Their columns lie side by side."""
-        states = [self._decoded(request.state) for request in together]
-        memory = self._encoded(together[0].memory)
+        states = [self._begin.decoded(request.state) for request in together]
+        memory = self._begin.encoded(together[0].memory)
         begin, new = states[0].end, len(states)
         kept = states[0].kept.claimed(begin, new)
         lengths = [state.length for state in states]
@@ -172,23 +173,6 @@ class NativeRuntime:
         )
         assert logits is not None
         return states, logits
-
-    def _in_order(self, state: DecoderState | None) -> TargetState:
-        """The state with its columns one after the other: of a hypothesis, a copy."""
-        found = self._decoded(state)
-        return found if found.own is None else TargetState(found.length, found.kept.gathered(found.own), found.states)
-
-    def _encoded(self, state: EncoderState | None) -> SourceState:
-        if state is None:
-            return SourceState(0, self._begin_encoding, self._begin_decoding)
-        assert isinstance(state, SourceState), "a state of another backend"
-        return state
-
-    def _decoded(self, state: DecoderState | None) -> TargetState:
-        if state is None:
-            return TargetState(0, self._begin_decoding)
-        assert isinstance(state, TargetState), "a state of another backend"
-        return state
 
 
 Grown = tuple[int, Columns, Sequence[Ints] | None, Sequence[DecodeRequest]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from turia.engine.backend import DecodeRequest
+from turia.engine.backend import DecodeRequest, DecoderState, EncoderState
 from turia.runtime.rows import Columns, Floats
 from turia.runtime.shape import Shape
 from turia.text.layout import Ints
@@ -91,3 +91,28 @@ def _are_one_beam(one: DecodeRequest, other: DecodeRequest) -> bool:
 
 def is_hypothesis(request: DecodeRequest) -> bool:
     return isinstance(request.state, TargetState) and request.state.own is not None and len(request.ids) == 1
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """The columns of windows that have not begun, and so the state of a request that has none."""
+
+    encoding: Columns
+    decoding: Columns
+
+    def encoded(self, state: EncoderState | None) -> SourceState:
+        if state is None:
+            return SourceState(0, self.encoding, self.decoding)
+        assert isinstance(state, SourceState), "a state of another backend"
+        return state
+
+    def decoded(self, state: DecoderState | None) -> TargetState:
+        if state is None:
+            return TargetState(0, self.decoding)
+        assert isinstance(state, TargetState), "a state of another backend"
+        return state
+
+    def in_order(self, state: DecoderState | None) -> TargetState:
+        """The state with its columns one after the other: of a hypothesis, a copy."""
+        found = self.decoded(state)
+        return found if found.own is None else TargetState(found.length, found.kept.gathered(found.own), found.states)

@@ -50,7 +50,7 @@ log = logging.getLogger("turia.server")
 class SoundLimits:
     """What a speaker's sound is held to."""
 
-    window: float = 10.0
+    waiting: float = 10.0
     """Seconds of sound that may wait to be recognised."""
     rate: float = 1.5
     """Seconds of sound that are read in a second..."""
@@ -179,7 +179,7 @@ class Ear:
         self.over = False
         """All is told: nothing more comes."""
         limits = ears.limits
-        self._window = round(limits.window * SOUND_RATE)
+        self._window = round(limits.waiting * SOUND_RATE)
         self._bucket = Bucket(limits.rate, limits.burst, time.monotonic())
         self._news: deque[ServerMessage] = deque([Listening(start, self._window)])
         self._arrivals: deque[tuple[int, float]] = deque()
