@@ -50,6 +50,7 @@ def words(text: str) -> list[str]:
     return [" ".join(word for word in part.split() if word.lower() not in TYPES) for part in plain.split("\n$ ")]
 
 
+@pytest.mark.slow
 def test_the_help_is_as_recorded() -> None:
     assert words(whole_help()) == words(RECORDED.read_text(encoding="utf-8"))
 

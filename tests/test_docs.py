@@ -75,6 +75,7 @@ def run_block(block: str, reader: Path, places: list[Path], more: dict[str, str]
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "block"), [(page, block) for page in PAGES for block in blocks(page)])
 def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> None:
     places = [Path(sys.executable).parent]
@@ -90,6 +91,7 @@ def test_what_a_page_says_to_run_runs(page: str, block: str, reader: Path) -> No
     run_block(block, reader, places, more)
 
 
+@pytest.mark.slow
 def test_the_tutorial_can_be_followed(reader: Path) -> None:
     printed = run_block("\n".join(blocks("tutorial")), reader, [Path(sys.executable).parent], {})
     assert {"talk.de", "talk.en", "talk.jsonl", "captions.srt"} <= {path.name for path in reader.iterdir()}
@@ -97,6 +99,7 @@ def test_the_tutorial_can_be_followed(reader: Path) -> None:
     assert "6 sentences, 0 of them without words" in printed
 
 
+@pytest.mark.slow
 def test_the_program_of_the_python_page_runs(reader: Path) -> None:
     program = "\n".join(blocks("python", "python"))
     assert {"load", "restore", "run_together", "GivenSegmenter"} <= set(re.findall(r"\w+", program))
@@ -107,6 +110,7 @@ def test_the_program_of_the_python_page_runs(reader: Path) -> None:
     assert result.stdout.endswith("the stream has ended; begin a new one\n")
 
 
+@pytest.mark.slow
 def test_the_example_prints_what_turia_translate_prints(
     reader: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,6 +191,7 @@ def importable(packages: Iterable[str], extras: Iterable[str]) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_a_plain_install_imports_all_but_the_packages_of_extras() -> None:
     packages = {package_of(module) for module in MODULES if module.count(".")} - {*WHOLE, "hub", "interop"}
     assert {
@@ -207,6 +208,7 @@ def test_a_plain_install_imports_all_but_the_packages_of_extras() -> None:
     importable(packages, ())
 
 
+@pytest.mark.slow
 def test_models_of_the_hub_need_no_torch() -> None:
     importable({"hub", "export"}, {"hub"})
 

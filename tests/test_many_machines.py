@@ -32,6 +32,8 @@ from turia.protocol.client import BusyError, Follower, Speaker
 from turia.server.choices import Translators
 from turia.stream.trace import Write
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ray", reason="the ray extra is not installed")
 
 

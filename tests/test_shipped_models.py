@@ -54,6 +54,7 @@ def recorded(name: str) -> list[str]:
     return (RECORDED / name).read_text(encoding="utf-8").splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", packaged_models())
 def test_the_sample_speech_is_translated_as_recorded(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", "--model", model, "--k", "6", str(sample(model))]) == 0
@@ -107,6 +108,7 @@ class Dictation:
         return [(state, told)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", packaged_models())
 def test_what_was_recorded_is_as_likely_as_it_was(model: str) -> None:
     translator = Translator.load(model)

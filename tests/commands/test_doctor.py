@@ -49,6 +49,7 @@ def test_the_worst_finding_counts() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_port_is_free_or_ours_or_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     assert only(check_port("127.0.0.1", port)).found == f"http://127.0.0.1:{port} is free"

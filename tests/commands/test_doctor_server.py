@@ -18,6 +18,8 @@ from turia.commands.doctor_server import examine_server, is_turia
 from turia.errors import InputError
 from turia.protocol.client import Speaker
 
+pytestmark = pytest.mark.slow
+
 KEY = "a-key-of-many-letters"
 
 

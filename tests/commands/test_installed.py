@@ -13,6 +13,7 @@ from turia.experiments.bench import Amounts
 FEW = Amounts(words=30, naive_words=5, marks=(20, 60), stretch=40, streams=(1, 2), stream_words=10)
 
 
+@pytest.mark.slow
 def test_a_bench_in_json(
     model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -228,6 +228,7 @@ def test_guesses_are_left_out_where_sound_waits_that_comes_at_its_own_pace(
     assert listener.hearing.recogniser.hurried == hurries
 
 
+@pytest.mark.slow
 def test_sound_to_a_server(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +242,7 @@ def test_sound_to_a_server(
     assert parse(text)[0].start == pytest.approx(1200, abs=150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

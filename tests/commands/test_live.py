@@ -14,6 +14,8 @@ import pytest
 from turia.export.random_model import write_random_folder
 from turia.stream.trace import parse_trace
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -69,6 +69,7 @@ def test_a_caption_that_is_too_old_is_given_up_and_the_next_has_its_number(capsy
     assert ask(url, "text") == Answer(0)
 
 
+@pytest.mark.slow
 def test_numbers_go_on_in_the_next_run(tmp_path: Path) -> None:
     numbers = tmp_path / "youtube.txt.seq"
     with CaptionService() as service:

@@ -20,6 +20,8 @@ from turia.errors import InputError
 from turia.formats.subtitles import Cue
 from turia.protocol.client import Speaker
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:

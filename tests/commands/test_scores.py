@@ -31,6 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 STREAM = ["--source", "source", "--reference", "reference", "--hypothesis", "hypothesis", "--actions", "actions"]
 
 
+@pytest.mark.slow
 def test_json_of_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *STREAM, "--unit", "moses", "--latency", "all", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -139,6 +140,7 @@ def test_debug_shows_the_traceback(folder: Path, capsys: pytest.CaptureFixture[s
     assert "actions: no such file" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "locale", [{"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
 )

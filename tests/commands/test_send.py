@@ -18,6 +18,8 @@ from turia.cli import main
 from turia.protocol.client import Speaker
 from turia.protocol.messages import TentativeText
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:

@@ -205,6 +205,7 @@ corpora = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(trainings, st.lists(corpora, max_size=3), st.text(), st.text())
 def test_a_recipe_round_trips_through_plain_data(
     training: Training, train: list[Corpus], source: str, target: str

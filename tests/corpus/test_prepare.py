@@ -131,6 +131,7 @@ def test_windows_are_whole_documents_in_order(recipe: Recipe) -> None:
     assert all(flags == OPENS | CLOSES for first, _, flags in singles if first >= 40)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_bytes_of_one(recipe: Recipe, tmp_path: Path) -> None:
     run(recipe)
     other = elsewhere(recipe, tmp_path / "other")
@@ -367,6 +368,7 @@ def test_the_report_reads_well(recipe: Recipe) -> None:
     assert json.loads((recipe.data.folder / "report.json").read_text())["digest"] == digest(recipe)
 
 
+@pytest.mark.slow
 def test_dev2010_and_its_window_figures(shared: Path, tmp_path: Path) -> None:
     """Real talks: every pair stays, windows cover each once, and no text is lost on the way."""
     talks = Corpus(shared / "data/ted/dev2010.tsv.xz")

@@ -16,6 +16,7 @@ from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Record
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     speeches=st.lists(spoken(), min_size=2, max_size=6),

@@ -203,6 +203,7 @@ speeches = st.lists(st.integers(1, 8), min_size=1, max_size=5).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     speeches,
@@ -243,6 +244,7 @@ def test_commits_between_which_nothing_was_encoded_are_told_apart_when_restored(
         assert before + run(restored, words[stop:]) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(speeches, min_size=2, max_size=4), st.lists(policies, min_size=4, max_size=4), st.integers(1, 3))
 def test_together_streams_of_any_policies_get_what_they_get_alone(
@@ -265,6 +267,7 @@ def test_together_streams_of_any_policies_get_what_they_get_alone(
     assert together == alone
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(speeches, policies, st.integers(1, 3))
 def test_whatever_the_policy_nothing_is_taken_back_and_all_is_written(
@@ -280,6 +283,7 @@ def test_whatever_the_policy_nothing_is_taken_back_and_all_is_written(
     assert all(write.read >= sum(lengths[: write.sentence]) + 1 for write in writes)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(speeches, st.sampled_from([WaitK(3), HoldN(2), AlignAtt(2), Adaptive(1, 3)]), st.integers(1, 2), st.data())
 def test_a_kept_lag_is_saved_with_the_stream_and_noted_in_the_trace(
@@ -354,6 +358,7 @@ def going_on(policy: LookingPolicy) -> LookingPolicy:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(speeches, st.sampled_from(STOPPING))
 def test_a_draft_that_ends_where_the_policy_stops_gives_the_same_words(

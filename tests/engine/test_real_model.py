@@ -62,6 +62,7 @@ def test_delays_are_those_of_the_method(translator: Translator, k: int, gamma: f
     assert check_delays(run(stream, WORDS), len(WORDS), k, gamma, window) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", packaged_models())
 def test_delays_of_the_models_that_ship(name: str) -> None:
     translator = Translator.load(name)
@@ -71,6 +72,7 @@ def test_delays_of_the_models_that_ship(name: str) -> None:
         assert check_delays(records, len(words), k, gamma, window) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoder", "chosen"),
     [
@@ -108,6 +110,7 @@ def test_a_restored_stream_has_the_limit_of_its_sentences(translator: Translator
     assert before + run(restored, WORDS[3:]) == expected
 
 
+@pytest.mark.slow
 def test_together_streams_get_the_words_that_they_get_alone(translator: Translator) -> None:
     def begin(number: int) -> Stream:
         return translator.stream(k=1 + number % 3, segmenter=GivenSegmenter([*LENGTHS[number % 4 :], 99]))

@@ -26,6 +26,8 @@ from turia.text.vocabulary import Vocabulary
 from turia.training.segmenter.export import export
 from turia.training.segmenter.network import Network
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:

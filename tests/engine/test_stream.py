@@ -118,6 +118,7 @@ def test_any_chunking_gives_the_same_events(speech: tuple[list[str], list[int]],
     assert records + stream.flush() == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     speech=spoken(),
@@ -323,6 +324,7 @@ def test_long_sentences_are_cut_before_the_model_is_full() -> None:
     assert stream.read == 100
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream() -> None:
     stream = stream_of(Echo(), [10] * 300, k=3)
     sizes = []

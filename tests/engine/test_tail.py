@@ -189,6 +189,7 @@ def test_a_damaged_list_of_words_that_went_out_is_refused(owed: Any) -> None:
 # --- what always holds ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(speeches(), policies, st.integers(1, 3), st.integers(0, 2), encoders, st.booleans(), st.data())
 def test_a_tail_that_is_right_gives_what_the_final_words_alone_give_only_earlier(

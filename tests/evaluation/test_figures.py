@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from turia.evaluation.figures import CutStreams, Figure
 from turia.evaluation.inputs import StreamLog
 from turia.evaluation.options import EvaluationOptions, Unit
@@ -21,6 +23,7 @@ def test_a_figure_of_no_sentence_is_a_dash_and_null() -> None:
     assert Figure("AL", 1.5, "authors").json_value() == 1.5
 
 
+@pytest.mark.slow
 def test_measures_get_words_lengths_and_text() -> None:
     first = StreamLog([3, 2], ["One two", "three"], ["One", "two", "three"], [1, 2, 3])
     second = StreamLog([1], ["It's so."], ["It", "&apos;s", "so", "."], [1, 1, 1, 1])

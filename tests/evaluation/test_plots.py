@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
@@ -90,6 +91,7 @@ def test_labels_cover_no_label_and_no_point() -> None:
         assert not [spot for spot in points for box in boxes if box.contains(*spot)]
 
 
+@pytest.mark.slow
 def test_the_legend_fits_below_the_axes() -> None:
     long = [Point(f"an encoder with a long name, h = {h}", k, 20 + h + k / 8) for h in range(12) for k in KS]
     figure = bleu_against_k(long)
@@ -109,6 +111,7 @@ def test_bleu_against_k_has_a_tick_for_each_k() -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(k) for k in KS]
 
 
+@pytest.mark.slow
 def test_figures_are_written_twice_and_always_the_same(tmp_path: Path) -> None:
     first = save(bleu_against_latency(AUTHORS, [OFFLINE]), tmp_path / "new" / "w2.k4")
     assert [path.name for path in first] == ["w2.k4.png", "w2.k4.svg"]

@@ -37,6 +37,7 @@ def test_measuring_counts_every_word(model_folder: Path) -> None:
     assert together(model, Settings(k=3), 2, 10) > 0
 
 
+@pytest.mark.slow
 def test_both_procedures_are_reported(model_folder: Path) -> None:
     translator = Translator.load(model_folder)
     shown: list[float] = []

@@ -62,6 +62,7 @@ def test_both_are_timed_and_compared(theirs: Path) -> None:
     assert found.table().row_count == 2
 
 
+@pytest.mark.slow
 def test_the_command_measures_it_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "de-en", "--contest", "--quick", "--beam", "2", "--json"]) == 0
     (match,) = json.loads(capsys.readouterr().out)["matches"]

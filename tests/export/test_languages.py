@@ -47,6 +47,7 @@ def test_standard_codes() -> None:
     assert [standard_code(code) for code in ("mul", "xx", "ROMANCE", "")] == [None] * 4
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_transformers() -> None:
     from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 

@@ -35,6 +35,8 @@ from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write
 from turia.text.symbols import BRK_ID, DOC_ID
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-4
 FAMILIES = ("opus-mt-de-en", "opus-mt-de-mul", "m2m100", "nllb-200")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from turia.export.random_model import made_up_words, random_folder, write_random_folder
 from turia.runtime.folder import load_folder
 from turia.runtime.translator import Translator
 
 
+@pytest.mark.slow
 def test_random_folders_are_models_and_go_away() -> None:
     with random_folder("tiny", "float32") as folder:
         assert Translator.load(folder).config.precision == "float32"

@@ -16,6 +16,8 @@ from turia.export.languages import M2M_100
 from turia.export.random_model import made_up_words
 from turia.export.vocabulary import find_languages, read_vocabulary
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -16,6 +16,8 @@ from turia.formats.simuleval_log import read_instances
 from turia.runtime.translator import Translator
 from turia.stream.trace import Write
 
+pytestmark = pytest.mark.slow
+
 
 def test_simuleval_runs_our_agent(scorers: Scorers, model_folder: Path, tmp_path: Path) -> None:
     words = made_up_words()

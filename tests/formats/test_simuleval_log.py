@@ -13,6 +13,7 @@ from turia.evaluation.report import evaluate
 from turia.formats.simuleval_log import read_instances
 
 
+@pytest.mark.slow
 def test_simuleval_scores_our_log_as_we_do(scorers: Scorers, tmp_path: Path) -> None:
     folder = write(tmp_path / "log", "simuleval", [made_up(tmp_path, seed, timed=False) for seed in range(3)])
     printed = scorers.run(

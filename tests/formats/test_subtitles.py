@@ -46,6 +46,7 @@ def cues_of(said: list[tuple[str, bool]], pace: float) -> list[Cue]:
     return cues + maker.end_sentence()
 
 
+@pytest.mark.slow
 @given(said=words, pace=st.floats(10, 3000))
 def test_cues_hold_all_words_in_two_short_lines_one_after_the_other(said: list[tuple[str, bool]], pace: float) -> None:
     cues = cues_of(said, pace)

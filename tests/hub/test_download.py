@@ -15,6 +15,8 @@ from turia.errors import TuriaError
 from turia.hub.download import fetch
 from turia.runtime.folder import ORIGIN_FILE
 
+pytestmark = pytest.mark.slow
+
 
 def fetched(model: str, revision: str | None = None) -> Path:
     return fetch(model, revision, lambda share, what: None, lambda folder: None).folder

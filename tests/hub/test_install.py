@@ -20,6 +20,8 @@ from turia.hub.install import segmenters
 from turia.policy.holdn import HoldN
 from turia.runtime.translator import Translator
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_folder_is_added_and_its_name_works_everywhere(
     checkpoints: dict[str, Path], home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

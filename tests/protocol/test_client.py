@@ -187,6 +187,7 @@ def test_a_ticket_that_is_not_taken_costs_another(server: FakeServer, monkeypatc
     assert dead == []
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_is_left_alone_for_as_long_as_it_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +214,7 @@ def test_a_server_that_stops_is_left_alone_for_as_long_as_it_asks(
         assert asyncio.run(speak()) >= 3.0
 
 
+@pytest.mark.slow
 def test_a_store_that_went_back_is_told(tmp_path: Path) -> None:
     async def speak() -> None:
         async with Speaker(server.url, k=1) as speaker, Follower(server.url, speaker.session) as follower:

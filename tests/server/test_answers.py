@@ -14,6 +14,8 @@ from fastapi.testclient import TestClient
 from tests.server.servers import FakeServer, answer_to
 from turia.server.answers import AnswersHead, add_error_answers, error_answer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:

@@ -21,6 +21,8 @@ from tests.formats.cues import parse
 from tests.protocol.test_messages import near_messages
 from tests.server.servers import FakeServer
 
+pytestmark = pytest.mark.slow
+
 KEY = "a-key-of-many-letters"
 
 

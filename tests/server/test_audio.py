@@ -20,6 +20,8 @@ from turia.protocol.sound import HEADER
 from turia.speech.recogniser import RATE, Samples
 from turia.speech.vosk import as_pcm
 
+pytestmark = pytest.mark.slow
+
 SPOKEN = sound((0, 0.5), (1, 0.7), (2, 0.7), (0, 1.0), (3, 0.8), (0, 3.0), (4, 0.8), (0, 0.5))
 WORDS = ["w1", "w2", "w3", "w4"]
 BLOCK = 1600

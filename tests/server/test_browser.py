@@ -23,6 +23,8 @@ if CHROMIUM is None:
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

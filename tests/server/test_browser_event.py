@@ -25,6 +25,8 @@ from tests.server.test_browser import (  # noqa: F401 (fixtures)
 )
 from turia.protocol.client import Speaker
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("content", "said"),

@@ -23,6 +23,8 @@ from turia.stream.trace import Write
 pytest.importorskip("onnx", reason="the train extra, which writes models, is not installed")
 from turia.export.random_model import made_up_words, write_random_folder
 
+pytestmark = pytest.mark.slow
+
 SPOKEN = [word + "." * (index % 7 == 6) for index, word in enumerate(made_up_words()[:60])]
 
 

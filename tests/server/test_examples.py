@@ -54,6 +54,7 @@ def test_speak_in_javascript(server: FakeServer, tmp_path: Path) -> None:
     assert "What shall be said?" in silent.stderr
 
 
+@pytest.mark.slow
 def test_a_client_tells_what_is_wrong(server: FakeServer, tmp_path: Path) -> None:
     async def speak(url: str, **chosen: str) -> None:
         async with Speaker(url, **chosen):  # type: ignore[arg-type]

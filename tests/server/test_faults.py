@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.server_faults import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("scenario", "size"),

@@ -13,6 +13,8 @@ from tests.server.servers import FakeServer
 from turia.errors import ResourceError
 from turia.server.guard import room_for
 
+pytestmark = pytest.mark.slow
+
 SHORT = {"request": 1.0, "hello": 1.0, "stall": 0.5, "sockets": 40, "requests": 0, "strangers": 5}
 
 

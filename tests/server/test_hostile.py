@@ -19,6 +19,8 @@ from tests.server.raw import connection
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, events_until, open_socket, receive, send
 
+pytestmark = pytest.mark.slow
+
 SECRET = "geheimnis"
 POST, JSON = "POST", "HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
 

@@ -12,6 +12,8 @@ import pytest
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, events_until, open_socket, receive, send
 
+pytestmark = pytest.mark.slow
+
 GONE, STAYS = "the-key-that-will-be-revoked", "the-key-that-stays-with-us"
 
 

@@ -30,12 +30,14 @@ def headers_of(url: str, data: bytes | None = None) -> Message:
             return error.headers
 
 
+@pytest.mark.slow
 def test_a_refusal_tells_when_to_come_back(tmp_path: Path) -> None:
     with FakeServer(tmp_path, limits={"streams": 1, "retry_after": 7.0}) as server, begin(server):
         answer = headers_of(f"{server.url}/api/sessions", b"{}")
         assert answer["Retry-After"] == "7"
 
 
+@pytest.mark.slow
 def test_connections_are_counted(tmp_path: Path) -> None:
     with FakeServer(tmp_path, limits={"sockets": 1}) as server:
         with begin(server), pytest.raises(InvalidStatus) as refused, open_socket(server):
@@ -44,6 +46,7 @@ def test_connections_are_counted(tmp_path: Path) -> None:
         assert "Retry-After" in refused.value.response.headers
 
 
+@pytest.mark.slow
 def test_words_and_pings_are_taken_at_a_rate(tmp_path: Path) -> None:
     with FakeServer(tmp_path, limits={"words_per_second": 20.0, "burst": 10.0}) as server:
         with begin(server) as (_, socket):
@@ -121,6 +124,7 @@ def table(terms: int) -> str:
     return "".join(f"wort{number}\tsome translation {number}\n" for number in range(terms))
 
 
+@pytest.mark.slow
 def test_tables_of_terms_are_read_at_a_rate(tmp_path: Path) -> None:
     """Each takes a tenth of a second, in which nobody else is heard."""
     large = table(300)
@@ -132,6 +136,7 @@ def test_tables_of_terms_are_read_at_a_rate(tmp_path: Path) -> None:
         assert 'turia_refusals_total{code="rate"} 1.0' in server.get("/metrics")[1]
 
 
+@pytest.mark.slow
 def test_a_large_hello_is_not_read(tmp_path: Path) -> None:
     """Whoever has no ticket could have tables read."""
     with FakeServer(tmp_path) as server:
@@ -147,6 +152,7 @@ def test_a_large_hello_is_not_read(tmp_path: Path) -> None:
             assert receive(viewer, "error")["code"] == "size"
 
 
+@pytest.mark.slow
 def test_changes_by_operators_are_taken_at_a_rate(tmp_path: Path) -> None:
     with FakeServer(tmp_path, limits={"steered": -1e6}) as server, begin(server) as (begun, _):
         path, secret = f"/api/sessions/{begun['session']}/steer", f"Bearer {begun['secret']}"

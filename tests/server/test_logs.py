@@ -98,6 +98,7 @@ def test_the_level_is_that_of_turia_and_others_only_warn(
     assert sys.stderr is not None
 
 
+@pytest.mark.slow
 def test_a_server_tells_what_happens_and_no_text_no_secret_and_no_name(tmp_path: Path) -> None:
     """Begin, refusal, resume, end and drain, as JSON."""
     with FakeServer(tmp_path, log_format="json", limits={"streams": 1, "streams_per_key": 1}) as server:

@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
+
+pytestmark = pytest.mark.slow
 
 KEY, OTHER, OPERATOR = "a-key-of-many-letters", "another-key-of-many-letters", "the-operators-own-key"
 

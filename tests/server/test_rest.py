@@ -118,6 +118,7 @@ def test_a_session_keeps_its_history(server: FakeServer) -> None:
     assert server.post("/translate", {"q": "mi", "source": "en", "target": "de", "session": name})[0] == 400
 
 
+@pytest.mark.slow
 def test_keys_and_capacity(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("a-key-of-some-length\n", encoding="utf-8")
@@ -261,6 +262,7 @@ def test_a_session_that_is_dropped_from_memory_on_the_way_is_found_again(
     speaking(speak)
 
 
+@pytest.mark.slow
 def test_texts_without_words_begin_no_session(tmp_path: Path) -> None:
     with FakeServer(tmp_path) as running:
         texts = ["", " \n "] * 5000

@@ -8,9 +8,13 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from benchmarks.server_faults import check, collect, speech
 from tests.server.servers import FakeServer, cut_connection
 from turia.protocol.client import Follower, Speaker
+
+pytestmark = pytest.mark.slow
 
 
 async def talk(server: FakeServer, words: Sequence[str], seed: int, cut: float) -> Speaker:

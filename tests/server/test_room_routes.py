@@ -16,6 +16,8 @@ from tests.server.servers import FakeServer
 from tests.server.test_app import begin
 from turia.server.codes import qr_code
 
+pytestmark = pytest.mark.slow
+
 KEY, OTHER, OPERATOR = "a-key-of-many-letters", "another-key-of-many-letters", "the-key-of-the-operator"
 MODELS = ("de-en", "de-fr", "en-de", "en-fr")
 

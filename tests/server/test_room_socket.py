@@ -16,6 +16,8 @@ from tests.server.test_app import begin, events_until, receive, send
 from tests.server.test_room_routes import ask, hall  # noqa: F401 (a fixture)
 from turia.server.room_socket import chosen
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def enter(server: FakeServer, room: str, **hello: Any) -> Iterator[ClientConnection]:

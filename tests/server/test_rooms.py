@@ -53,6 +53,7 @@ def test_rooms_stay_with_the_store(tmp_path: Path) -> None:
     assert (again[0].title, again[0].session) == ("Great hall", "some-session")
 
 
+@pytest.mark.slow
 def test_servers_of_one_store_have_the_same_rooms(redis_server: RedisServer) -> None:
     redis_server.clear()
 

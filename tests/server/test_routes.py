@@ -84,6 +84,7 @@ def test_the_walk_meets_all_kinds_of_routes(server: Server) -> None:
     assert {"/room/{name}/qr.{kind}", "/api/rooms/{name}/session", "/replay"} <= set(server.routes())
 
 
+@pytest.mark.slow
 def test_head_is_answered_as_get_is_on_every_route(server: Server) -> None:
     assert len(server.get_routes()) > 15
     for route in [*server.get_routes(), "/static/{file}"]:
@@ -95,6 +96,7 @@ def test_head_is_answered_as_get_is_on_every_route(server: Server) -> None:
         assert head.content == b"", path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [None, WRONG, KEY])
 def test_every_error_of_every_route_has_one_shape_and_nothing_that_was_sent(
     server: Server, key: str | None, caplog: pytest.LogCaptureFixture

@@ -22,6 +22,8 @@ from tests.server.test_app import begin, events_until, open_socket, receive, sen
 from tests.server.test_operator import steer
 from turia.protocol.client import Follower, Speaker
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 from tests.engine.fakes import Echo, fake_model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
@@ -28,6 +30,7 @@ def test_sessions_of_one_speaker_share_and_others_do_not() -> None:
     assert plain.shared is None
 
 
+@pytest.mark.slow
 def test_what_nobody_shares_any_more_is_forgotten() -> None:
     sources = SharedSources()
     kept, gone = stream(), stream()

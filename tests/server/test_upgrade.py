@@ -18,6 +18,8 @@ import pytest
 from tests.server.servers import FakeServer
 from tests.server.test_app import events_until, open_socket, receive, send
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1"
 KNOWN = json.loads((RECORDED / "sessions.json").read_text(encoding="utf-8"))
 

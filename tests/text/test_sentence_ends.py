@@ -77,6 +77,7 @@ def test_a_running_text_is_cut() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1).filter(lambda word: word.split() == [word])), st.sampled_from(["de", "en"]))
 def test_no_word_is_lost(words: list[str], language: str) -> None:
     assert [word for sentence in sentences(words, language) for word in sentence] == words

@@ -208,6 +208,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_a_real_model_by_any_number_of_processes_gives_the_same_bytes(
     tmp_path: Path, model: Path, text: Path, capsys: pytest.CaptureFixture[str]

@@ -84,6 +84,7 @@ def test_without_its_report_a_folder_has_one_dev_set(tmp_path: Path) -> None:
     assert list(open_data(recipe).dev) == ["dev"]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_each_set_by_itself_and_their_mean(tmp_path: Path) -> None:
     talks = corpus(tmp_path / "talks.tsv", [("talk", 5)])
     single = replace(corpus(tmp_path / "everyday.tsv", [("day", 3)]), context=False)

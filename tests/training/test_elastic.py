@@ -21,6 +21,8 @@ from turia.model.checkpoint import load_tensors
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
+pytestmark = pytest.mark.slow
+
 STEPS = 8
 MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0}
 

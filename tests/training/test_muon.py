@@ -122,6 +122,7 @@ def test_every_step_is_that_of_the_plain_reference() -> None:
             np.testing.assert_allclose(found, reference.matrix, atol=2e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @given(costs=st.lists(st.integers(1, 1000), max_size=40), world=st.integers(1, 6))
 def test_the_work_is_shared_out_evenly(costs: list[int], world: int) -> None:
     owners = share_out(costs, world)

@@ -83,6 +83,7 @@ def test_bfloat16_resumes_exactly(tmp_path: Path) -> None:
     assert_same(weights_at(parts.run, STEPS), weights_at(whole.run, STEPS), apart=0)
 
 
+@pytest.mark.slow
 def test_a_cpu_without_it_says_so_and_trains_in_float32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("turia.training.precision.multiplies_bfloat16", lambda: False)
     plain, asking = muon(tmp_path / "plain", steps=3, cpu_bfloat16=False), muon(tmp_path / "asking", steps=3)

@@ -112,6 +112,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
     return cache(lambda kind: train(short(tmp_path_factory.mktemp(kind), kind), lambda _: None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "moment", "kind"),
     [(3, "stepping", "adam"), (13, "stepping", "adam"), (15, "saving", "adam"), (13, "stepping", "muon")],
@@ -135,6 +136,7 @@ def test_killed_and_resumed_ends_the_same(
     assert steps == sorted(steps), "the log of the steps that were lost is dropped"
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:
     recipe = quick(tmp_path, steps=5)
     train(recipe, lambda _: None)
@@ -166,6 +168,7 @@ def test_a_run_resumes_whatever_its_small_files_looked_like(tmp_path: Path) -> N
     assert run.best() == run.checkpoint(3)
 
 
+@pytest.mark.slow
 def test_another_way_of_measuring_forgets_the_best(tmp_path: Path) -> None:
     recipe = quick(tmp_path, steps=6)
     train(recipe, lambda _: None)
@@ -181,6 +184,7 @@ def test_another_way_of_measuring_forgets_the_best(tmp_path: Path) -> None:
     assert run.best() == run.checkpoint(6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("split", "key", "value"), [("dev", "recipe", "of another dev set"), ("train", "gamma", 1.5)])
 def test_other_data_forgets_the_best(tmp_path: Path, split: str, key: str, value: object) -> None:
     recipe = quick(tmp_path, steps=6)
@@ -273,6 +277,7 @@ def test_another_model_or_optimizer_in_the_same_folder_is_refused_and_nothing_is
         train(recipe, lambda _: None)
 
 
+@pytest.mark.slow
 def test_data_prepared_anew_with_other_subwords_is_refused(tmp_path: Path) -> None:
     once = quick(tmp_path, steps=1)
     train(once, lambda _: None)
@@ -363,6 +368,7 @@ def test_a_recipe_that_cannot_be_trained_touches_nothing(
     assert kept.exists(), "--fresh deletes only when training can begin"
 
 
+@pytest.mark.slow
 def test_fine_tuning_starts_from_another_run(tmp_path: Path) -> None:
     recipe = quick(tmp_path, steps=3)
     train(recipe, lambda _: None)
@@ -414,6 +420,7 @@ NEW_SINCE_0_1 = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_of_release_0_1_goes_on(tmp_path: Path, undisturbed: Callable[[str], Path]) -> None:
     """Its files do not have the words of today, and its checkpoints are Adam's."""
     shutil.copytree(undisturbed("adam"), tmp_path / "run")

@@ -18,6 +18,8 @@ from turia.training.loop import Trainer, train
 from turia.training.run import RunFolder
 from turia.training.validation import validate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:

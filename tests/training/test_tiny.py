@@ -19,6 +19,8 @@ from turia.training.paths import MaskSettings
 from turia.training.run import RunFolder
 from turia.training.validation import engine_model, translate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recipe, RunFolder]:

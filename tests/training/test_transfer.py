@@ -26,6 +26,7 @@ def test_pieces_are_matched_by_spelling_and_else_by_their_letters() -> None:
     assert list(matches(mine, theirs)) == [(0, 0), (1, 4), (2, 4), (3, 2), (4, 1), (5, 3)]
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_the_opposite_direction(tmp_path: Path) -> None:
     there = quick(tmp_path / "there", steps=3)
     first = RunFolder(train(there, lambda _: None))

@@ -71,6 +71,7 @@ def test_a_window_that_a_segmenter_lacks_is_refused_before_anything_is_translate
         plan(recipe(tmp_path, k=(4,), windows=(2, 3)), tmp_path)
 
 
+@pytest.mark.slow
 def test_models_that_are_run_with_wait_k_only_need_no_heads(toml: Path, model_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(model_folder, tmp_path / "other")
     changed = 'windows = []\noffline = false\npolicies = ["hold-n:n=1"]\nwait_k_models = ["other"]'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.experiments.sweep.toys import run
 from turia.stream.trace import parse_trace
 
@@ -18,6 +20,7 @@ def test_results_can_be_published(toml: Path, model_folder: Path) -> None:
         assert str(toml.parent) not in (results.folder / name).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_path: Path) -> None:
     from turia.export.random_model import write_random_folder
 

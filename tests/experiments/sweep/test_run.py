@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.experiments.sweep.toys import moments, run, traces
 from turia.evaluation.inputs import load_streams
 from turia.evaluation.options import EvaluationOptions
 from turia.evaluation.report import evaluate
 from turia.stream.trace import parse_trace
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_sweep_scores_its_traces(toml: Path) -> None:

@@ -16,6 +16,7 @@ from turia.experiments.sweep.run import sweep
 from turia.experiments.sweep.scoring import score_published
 
 
+@pytest.mark.slow
 def test_sentences_are_measured_by_themselves_and_blocks_have_a_curve(toml: Path) -> None:
     text = toml.read_text(encoding="utf-8")
     toml.write_text(text.replace("windows = [0, 2]", 'windows = []\nlatency = "sentence"'), encoding="utf-8")
@@ -37,6 +38,7 @@ def test_traces_of_older_releases_get_the_files_that_they_are_of(toml: Path) -> 
     assert run(toml).rows == first.rows
 
 
+@pytest.mark.slow
 def test_curves_are_tested_against_a_baseline(toml: Path) -> None:
     told = 'history = [0, 9]\nresamples = 20\nbaseline = "h = 0"\nwindows = []\n'
     text = toml.read_text("utf-8").replace("windows = [0, 2]", "")

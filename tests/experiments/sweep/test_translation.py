@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.experiments.sweep.toys import run, traces
+
+pytestmark = pytest.mark.slow
 
 
 def test_processes_change_nothing_in_the_traces(toml: Path) -> None:

@@ -38,6 +38,7 @@ def test_what_was_taken_survives_a_kill_of_redis() -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_a_redis_that_comes_back_in_time_was_only_waited_for() -> None:
     skip_without_redis()
     with RedisServer() as server:
@@ -56,6 +57,7 @@ def test_a_redis_that_comes_back_in_time_was_only_waited_for() -> None:
         store.close()
 
 
+@pytest.mark.slow
 def test_without_an_answer_the_store_says_so_and_nothing_is_half_done(redis_server: RedisServer) -> None:
     redis_server.clear()
     store = RedisStore(redis_server.url, patience=60.0, answer_seconds=60.0)

@@ -50,6 +50,7 @@ def fill(store: SqliteStore, name: str, events: int = 4000) -> None:
     store.create(replace(STORED, id=name, owner=name[0], progress=Progress(0, events)), [{"type": "x" * 1000}] * events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_name", [True, False])
 def test_the_room_of_what_is_deleted_goes_back_to_the_disk(by_name: bool, tmp_path: Path) -> None:
     path = tmp_path / "sessions.sqlite"
@@ -66,6 +67,7 @@ def test_the_room_of_what_is_deleted_goes_back_to_the_disk(by_name: bool, tmp_pa
     store.close()
 
 
+@pytest.mark.slow
 def test_a_file_of_an_earlier_release_gives_room_back_too(tmp_path: Path) -> None:
     path = tmp_path / "sessions.sqlite"
     with closing(sqlite3.connect(path)) as db:

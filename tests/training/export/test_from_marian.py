@@ -40,6 +40,8 @@ from turia.training.export.run import export_run
 from turia.training.loop import train
 from turia.training.run import RunFolder
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from transformers import MarianMTModel
 

@@ -288,6 +288,7 @@ def test_a_segmenter_of_the_source_language_goes_along(
     assert "a segmenter of 'swapped', but the model reads 'toy'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", SEGMENTER)
 def test_a_segmenter_that_does_not_load_is_refused_before_anything_is_replaced(
     run: tuple[Path, list[Transformer]],

@@ -46,6 +46,7 @@ def test_the_model_with_heads_runs_their_policies(trained: PolicyReport) -> None
         translator.stream(policy="chunk", punctuation=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [1, 2])
 def test_a_stream_that_is_saved_at_every_word_writes_the_same(trained: PolicyReport, beam: int) -> None:
     translator = Translator.load(trained.folder)

@@ -24,6 +24,8 @@ from turia.system.locks import alone_in
 from turia.training.segmenter.network import Network
 from turia.training.segmenter.training import train
 
+pytestmark = pytest.mark.slow
+
 
 def write_corpus(path: Path, seed: int, sentences: int) -> list[str]:
     """Sentences of 2 to 8 words; only the last one is `stop` or is followed by `go`."""
