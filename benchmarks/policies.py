@@ -30,9 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from turia.config import SweepRecipe, load_recipe
+from benchmarks.page import fill, recipes_of, sweep_options
 from turia.experiments.dial import dial_of
-from turia.experiments.sweep.run import sweep
 from turia.policy.waitk import WaitK
 from turia.runtime.folder import SHORT_SUM, load_folder, write_config, write_sums
 
@@ -220,16 +219,6 @@ def draw(results: dict[str, Any], path: Path) -> None:
 # --- where it goes ----------------------------------------------------------------------------------------------------
 
 
-def put(page: str, name: str, content: str) -> str:
-    """The page with `content` between the lines that begin and end `name`."""
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    before, first, rest = page.partition(begin)
-    _, second, after = rest.partition(end)
-    if not first or not second:
-        raise SystemExit(f"the page has no place for {name}: write the lines {begin.strip()} and {end} where it goes")
-    return f"{before}{begin}\n{content.strip()}\n\n{end}{after}"
-
-
 def store(model: Path, results: Path) -> str:
     """Makes the best policy's points the dial of a model folder, and the policy its default; says what they are."""
     tests = json.loads(results.read_text(encoding="utf-8"))["tests"]
@@ -258,29 +247,15 @@ def _usual_lag(results: Path) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("recipes", type=Path, nargs="*")
-    parser.add_argument("--page", type=Path, default=Path("docs/policies.md"))
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--written-only", action="store_true", help="take the results that are there")
+    sweep_options(parser, "docs/policies.md")
     parser.add_argument("--store", type=Path, metavar="MODEL", help="a model folder whose dial this becomes")
-    arguments = parser.parse_args()
-    text = arguments.page.read_text(encoding="utf-8")
-    recipes = arguments.recipes or [
-        path for path in sorted(Path("recipes").glob("policies-*.toml")) if f"<!-- begin {path.stem} -->" in text
-    ]
-    for path in recipes:
-        if not arguments.written_only:
-            sweep(path, lambda share, detail: print(f"{share:4.0%} {detail}", flush=True), arguments.processes)
-        found = load_recipe(SweepRecipe, path).folder / "results.json"
+    options = parser.parse_args()
+    for recipe in recipes_of(options, "policies-*.toml"):
+        found = fill(options, recipe, section)
         results = json.loads(found.read_text(encoding="utf-8"))
-        day = datetime.datetime.fromtimestamp(found.stat().st_mtime, datetime.UTC).date()
-        # Read again: a sweep may have taken hours.
-        page = arguments.page.read_text(encoding="utf-8")
-        arguments.page.write_text(put(page, path.stem, section(results, path.stem, day)), encoding="utf-8")
-        draw(results, arguments.page.parent / "figures" / f"{path.stem}.svg")
-        print(f"{path.stem}: written to {arguments.page}")
-        if arguments.store is not None:
-            print(store(arguments.store, found))
+        draw(results, options.page.parent / "figures" / f"{recipe.stem}.svg")
+        if options.store is not None:
+            print(store(options.store, found))
 
 
 if __name__ == "__main__":

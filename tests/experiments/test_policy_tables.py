@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.policies import at, draw, goals, points, put, section, store
+from benchmarks.page import put
+from benchmarks.policies import at, draw, goals, points, section, store
 from turia.policy.dial import DialPoint
 from turia.runtime.folder import load_folder
 

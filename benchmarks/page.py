@@ -1,0 +1,61 @@
+"""Places of a page in docs/ that a command fills with what it measured.
+
+A place is what lies between two lines:
+
+    <!-- begin NAME -->
+    <!-- end NAME -->
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from turia.config import SweepRecipe, load_recipe
+from turia.experiments.sweep.run import sweep
+
+Section = Callable[[dict[str, Any], str, datetime.date], str]
+"""The results of a sweep, the name of its recipe and the day → what the page says about them."""
+
+
+def put(page: str, name: str, content: str) -> str:
+    """The page with `content` in the place called `name`."""
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    before, first, rest = page.partition(begin)
+    _, second, after = rest.partition(end)
+    if not first or not second:
+        raise SystemExit(f"the page has no place for {name}: write the lines {begin.strip()} and {end} where it goes")
+    return f"{before}{begin}\n{content.strip()}\n\n{end}{after}"
+
+
+def sweep_options(parser: argparse.ArgumentParser, page: str) -> None:
+    """What every command has that fills a page from sweeps."""
+    parser.add_argument("recipes", type=Path, nargs="*")
+    parser.add_argument("--page", type=Path, default=Path(page))
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--written-only", action="store_true", help="take the results that are there")
+
+
+def recipes_of(options: argparse.Namespace, pattern: str) -> Sequence[Path]:
+    """The recipes that were named, or else those for which the page has a place."""
+    text = options.page.read_text(encoding="utf-8")
+    found = [path for path in sorted(Path("recipes").glob(pattern)) if f"<!-- begin {path.stem} -->" in text]
+    return options.recipes or found
+
+
+def fill(options: argparse.Namespace, recipe: Path, section: Section) -> Path:
+    """Sweeps a recipe, writes what was found into the page, and returns the results' path."""
+    if not options.written_only:
+        sweep(recipe, lambda share, detail: print(f"{share:4.0%} {detail}", flush=True), options.processes)
+    found = load_recipe(SweepRecipe, recipe).folder / "results.json"
+    results = json.loads(found.read_text(encoding="utf-8"))
+    day = datetime.datetime.fromtimestamp(found.stat().st_mtime, datetime.UTC).date()
+    # The page is read after the sweep, which may have taken hours.
+    page = options.page.read_text(encoding="utf-8")
+    options.page.write_text(put(page, recipe.stem, section(results, recipe.stem, day)), encoding="utf-8")
+    print(f"{recipe.stem}: written to {options.page}")
+    return found
