@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.engine.fakes import Chaos, Echo, Fake, TargetSeen, current, fake_model, run, subwords, written
 from turia.engine.backend import Logits, LookRequest, Looks
 from turia.engine.batcher import run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.terms import _bare, check_glossary
+from turia.engine.terms import SentenceTerms, TermPieces, _bare, check_glossary
 from turia.errors import ConfigError, InputError
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note
@@ -186,3 +188,29 @@ def test_a_state_whose_words_are_not_those_of_the_sentence_is_refused(heard: obj
     assert state["heard"] == ["ka", "leta"]
     with pytest.raises(InputError, match="damaged"):
         Stream.restore(one.model, GivenSegmenter([6] * 3), {**state, "heard": heard})
+
+
+LONG = parse_glossary("ka\tmi\nka le\tno\nka le ka\tpu\nle ka ka le\tra\n*ta le\tso\nno\n")
+
+
+@given(st.lists(st.sampled_from(["ka", "le", "leta", "no", "so"]), max_size=20), st.sets(st.integers(0, 20)))
+def test_a_search_that_goes_on_finds_what_one_from_the_beginning_does(words: list[str], looks: set[int]) -> None:
+    terms = TermPieces(LONG, subwords())
+    goes_on = SentenceTerms(terms)
+    for length in sorted(looks):
+        assert goes_on.missing(words[:length], False, []) == SentenceTerms(terms).missing(words[:length], False, [])
+    assert goes_on.missing(words, True, []) == SentenceTerms(terms).missing(words, True, [])
+    # What is shorter is looked at anew.
+    assert goes_on.missing(words[:1], True, []) == SentenceTerms(terms).missing(words[:1], True, [])
+
+
+def test_spellings_are_made_of_terms_that_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+    real = subwords().encode_word
+    monkeypatch.setattr(subwords(), "encode_word", lambda word: encoded.append(word) or real(word))
+    pieces = TermPieces(parse_glossary("ka\tmi so\nle\tno\n"), subwords())
+    assert sorted(set(encoded)) == ["Mi", "No", "So", "mi", "no", "so"]
+    met = pieces.spellings(pieces.glossary.terms[0], first=False)
+    assert set(met[()].values()) == {0.0, 1.0}
+    assert "so," in encoded
+    assert "no," not in encoded

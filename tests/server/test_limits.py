@@ -16,7 +16,7 @@ from websockets.sync.client import connect
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
 from turia.errors import InputError
-from turia.server.limits import Rates, parse_time
+from turia.server.limits import Rates, parse_time, words_for
 
 
 def headers_of(url: str, data: bytes | None = None) -> Message:
@@ -126,14 +126,20 @@ def table(terms: int) -> str:
 
 @pytest.mark.slow
 def test_tables_of_terms_are_read_at_a_rate(tmp_path: Path) -> None:
-    """Each takes a tenth of a second, in which nobody else is heard."""
-    large = table(300)
-    with FakeServer(tmp_path, limits={"large": 1.0}) as server:
-        assert server.post("/api/sessions", {"glossary": large})[0] == 201
-        status, refusal = server.post("/api/sessions", {"glossary": large})
-        assert (status, refusal["code"]) == (503, "rate")
+    """Nobody else is heard while one is read."""
+    with FakeServer(tmp_path, limits={"large": -1e9}) as server:
+        for terms in (100, 300):
+            status, refusal = server.post("/api/sessions", {"glossary": table(terms)})
+            assert (status, refusal["code"]) == (503, "rate")
         assert server.post("/api/sessions", {"glossary": table(5)})[0] == 201
-        assert 'turia_refusals_total{code="rate"} 1.0' in server.get("/metrics")[1]
+        assert 'turia_refusals_total{code="rate"} 2.0' in server.get("/metrics")[1]
+
+
+def test_a_message_counts_by_its_words_or_its_bytes() -> None:
+    assert words_for(1, '{"type":"words","seq":1,"words":["ka"]}') == 1
+    assert words_for(500, b"x" * 9000) == 500
+    # A table of terms that is small enough to come at any time: four of them in five seconds.
+    assert words_for(1, "x" * 8000) == 125
 
 
 @pytest.mark.slow

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turia.errors import ConfigError
-from turia.text.glossary import MOST_TERMS, Glossary, Term, decode_glossary, parse_glossary
+from turia.text.glossary import _REMEMBERED, MOST_TERMS, Glossary, Term, _comparable, decode_glossary, parse_glossary
 
 
 def found(table: str, said: str, complete: bool = True) -> list[tuple[int, str]]:
@@ -143,3 +147,54 @@ def test_a_term_that_may_become_a_longer_one_waits_for_the_next_word() -> None:
 def test_equal_terms_are_taken_in_the_order_of_the_lines() -> None:
     glossary = Glossary([Term(("*rat",), ("first",)), Term(("*at",), ("second",))])
     assert [term.translation for _, term in glossary.found(["Rat"], complete=True)] == ["first"]
+
+
+def matches(term: Term, words: Sequence[str]) -> bool:
+    """Word by word, as far as the shorter of the two goes."""
+    for typed, said in zip(term.source, words, strict=False):
+        letters = re.escape(_comparable(typed.strip("*"), term.exact))
+        pattern = f"{'.*' * typed.startswith('*')}{letters}{'.*' * typed.endswith('*')}"
+        if not re.fullmatch(pattern, _comparable(said, term.exact)):
+            return False
+    return True
+
+
+def found_one_by_one(glossary: Glossary, words: Sequence[str], complete: bool) -> Iterator[tuple[int, Term]]:
+    """What docs/terms.md says, term by term."""
+    first = 0
+    while first < len(words):
+        rest = words[first:]
+        term = next((term for term in glossary.terms if len(term.source) <= len(rest) and matches(term, rest)), None)
+        if term is not None:
+            longer = [other for other in glossary.terms if len(other.source) > len(rest)]
+            if not complete and any(matches(other, rest) for other in longer):
+                return
+            yield first, term
+        first += 1 if term is None else len(term.source)
+
+
+typed_words = st.sampled_from(["a", "A", "b", "ab", "a*", "*b", "*a*", "*A", "Ab*"])
+some_terms = st.builds(
+    Term, st.lists(typed_words, min_size=1, max_size=3).map(tuple), st.sampled_from([("x",), ("y",)]), st.booleans()
+)
+said_words = st.lists(st.sampled_from(["a", "A,", "b", "ab", "Ab.", "bab", "-"]), max_size=8)
+
+
+@given(st.lists(some_terms, max_size=8), said_words, st.booleans())
+def test_terms_that_are_searched_as_one_are_found_like_one_by_one(
+    terms: list[Term], words: list[str], complete: bool
+) -> None:
+    glossary = Glossary(terms)
+    assert list(glossary.found(words, complete)) == list(found_one_by_one(glossary, words, complete))
+
+
+def test_a_table_is_read_once_for_all_who_ask() -> None:
+    assert parse_glossary("Rat\tCouncil") is parse_glossary("Rat\tCouncil")
+
+
+def test_what_is_remembered_of_words_does_not_grow_for_ever() -> None:
+    glossary = parse_glossary("".join(f"*{a}{b}*\tx\n" for a in "abcdefgh" for b in "abcdefgh"))
+    every = "".join(a + b for a in "abcdefgh" for b in "abcdefgh")
+    for number in range(1000):
+        assert len(glossary._fitting(f"{every}{number}")) == 2 + 64
+    assert sum(map(len, glossary._remembered.values())) == glossary._many <= _REMEMBERED

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +43,8 @@ _ENDINGS = ("", ",", ".", "?", "!", ";", ":", ")", "'s", "’s")
 
 LONGEST_TERM = 100
 """Pieces of a translation that is gone on with."""
+_MOST_SPELT = 256
+"""Terms whose spellings a glossary remembers: twice what a sentence can have."""
 _CAPITAL, _ENDING = 1.0, 0.1
 """What a spelling has less of a bonus for capitals and for marks that are not the glossary's."""
 Pieces = tuple[int, ...]
@@ -55,18 +56,25 @@ class TermPieces:
 
     def __init__(self, glossary: Glossary, subwords: Subwords) -> None:
         self.glossary, self.subwords = glossary, subwords
-        self._spellings = {term: _spellings(term, subwords) for term in glossary.terms}
+        for term in glossary.terms:
+            _check_spelling(term, subwords)
+        # Made when a term is met: a glossary has up to a thousand, each of them with dozens of spellings.
+        self._spellings: dict[tuple[Term, bool], Spellings] = {}
         self.is_small = _small_words(subwords)
         """[V] words such as `the` and `of`, which may stand before a term."""
 
     def __deepcopy__(self, memo: object) -> TermPieces:
         return self
 
-    def spellings(self, term: Term, first: bool) -> Sequence[Spelling]:
+    def spellings(self, term: Term, first: bool) -> Spellings:
         """All ways to write the translation of a term; with a capital if it is the `first` of a sentence, unless the
         glossary says otherwise."""
-        found = self._spellings[term]
-        return found.first if first else found.later
+        found = self._spellings.get((term, first))
+        if found is None:
+            if len(self._spellings) >= _MOST_SPELT:
+                self._spellings.clear()
+            found = self._spellings[term, first] = _spellings(term, first, self.subwords)
+        return found
 
 
 @lru_cache(maxsize=64)
@@ -81,42 +89,45 @@ def check_glossary(model: Model, glossary: Glossary | None) -> None:
         term_pieces(glossary, model.target_subwords)
 
 
-class Spelling(NamedTuple):
-    """One way to write a translation."""
-
-    pieces: Pieces
-    less: float
-    """Of a bonus: capitals and marks that the glossary does not have are for the model to ask for."""
+Spellings = Mapping[Pieces, Mapping[int, float]]
+"""The ways to write a translation: after the pieces of it that are written, the pieces that may follow, and what each
+has less of a bonus. Capitals and marks that the glossary does not have are for the model to ask for."""
 
 
-class _Spellings(NamedTuple):
-    first: tuple[Spelling, ...]
-    later: tuple[Spelling, ...]
+def _spellings(term: Term, first: bool, subwords: Subwords) -> Spellings:
+    found: dict[Pieces, dict[int, float]] = {}
+    for (*before, last), less in _capitals(term, first).items():
+        # With the space first, marks are pieces of their own that follow.
+        for ending in ("",) if subwords.space_first else _ENDINGS:
+            words = (*before, last + ending)
+            pieces = tuple(piece for word in words for piece in subwords.encode_word(word))
+            here = less + (_ENDING if ending else 0.0)
+            for place, piece in enumerate(pieces[: LONGEST_TERM + 1]):
+                following = found.setdefault(pieces[:place], {})
+                following[piece] = min(following.get(piece, here), here)
+    return found
 
 
-def _spellings(term: Term, subwords: Subwords) -> _Spellings:
+def _capitals(term: Term, first: bool) -> Mapping[tuple[str, ...], float]:
+    """The words of a translation with the capitals that they may have, and what each way has less of a bonus."""
     given = term.target
-    first = given if term.exact else (_capital(given[0]), *given[1:])
+    begun = given if term.exact else (_capital(given[0]), *given[1:])
     every = given if term.exact else tuple(map(_capital, given))
-    return _Spellings(
-        _with_endings(term, {first: 0.0, every: 0.0 if every == first else _CAPITAL}, subwords),
-        _with_endings(term, {every: _CAPITAL, first: _CAPITAL, given: 0.0}, subwords),
+    return (
+        {begun: 0.0, every: 0.0 if every == begun else _CAPITAL}
+        if first
+        else {every: _CAPITAL, begun: _CAPITAL, given: 0.0}
     )
 
 
-def _with_endings(term: Term, written: Mapping[tuple[str, ...], float], subwords: Subwords) -> tuple[Spelling, ...]:
-    found: dict[Pieces, float] = {}
-    for (*before, last), less in written.items():
-        # With the space first, marks are pieces of their own that follow.
-        for ending in ("",) if subwords.space_first else _ENDINGS:
-            encoded = [subwords.encode_word(word) for word in (*before, last + ending)]
-            if not ending and any(UNK_ID in word or len(word) >= LONGEST_WORD for word in encoded):
+def _check_spelling(term: Term, subwords: Subwords) -> None:
+    for words in _capitals(term, first=False):
+        for pieces in map(subwords.encode_word, words):
+            if UNK_ID in pieces or len(pieces) >= LONGEST_WORD:
                 raise ConfigError(
                     f"glossary: the model's subwords cannot spell {term.translation!r} (for {str(term)!r}); "
                     "leave the term out"
                 )
-            found[tuple(piece for word in encoded for piece in word)] = less + (_ENDING if ending else 0.0)
-    return tuple(Spelling(pieces, less) for pieces, less in found.items())
 
 
 def _capital(word: str) -> str:
@@ -140,13 +151,15 @@ class SentenceTerms:
         self._terms = terms
         self._read: tuple[int, bool] = (0, False)
         self._places: dict[Term, list[int]] = {}
+        self._settled: list[tuple[int, Term]] = []
+        """Terms that no later word can change, and their places."""
+        self._next = 0
+        """Place from which on the search begins at the next word."""
 
     def missing(self, heard: Sequence[str], complete: bool, written: Sequence[int]) -> dict[Term, list[int]]:
         """Terms that were read more often than their translations are `written`, and where their words stand."""
         if self._read != (len(heard), complete):
-            self._read, self._places = (len(heard), complete), {}
-            for first, term in self._terms.glossary.found(heard, complete):
-                self._places.setdefault(term, []).extend(range(first, first + len(term.source)))
+            self._search(heard, complete)
         if not self._places:
             return {}
         words = [_bare(word) for word in self._terms.subwords.decode_words(self._finished(written))]
@@ -158,6 +171,21 @@ class SentenceTerms:
             for term, places in self._places.items()
             if _count(_target(term), words) < wanted[_target(term)]
         }
+
+    def _search(self, heard: Sequence[str], complete: bool) -> None:
+        """For the terms in what was heard; not once more where later words change nothing."""
+        if len(heard) < self._read[0]:
+            self._settled, self._next = [], 0
+        self._read, self._places = (len(heard), complete), {}
+        glossary = self._terms.glossary
+        found = [*self._settled, *glossary.found(heard, complete, self._next)]
+        for first, term in found:
+            self._places.setdefault(term, []).extend(range(first, first + len(term.source)))
+        # As far as even the longest term would have been heard to its end.
+        settled = len(heard) - glossary.longest + 1
+        self._settled = [(first, term) for first, term in found if first < settled]
+        ends = [first + len(term.source) for first, term in self._settled]
+        self._next = max(0, settled, *ends[-1:])
 
     def writes(self, term: Term, before: Sequence[int], after: Sequence[int]) -> bool:
         """Whether a translation that goes on from `before` to `after` has the term once more."""
@@ -189,13 +217,13 @@ class SentenceTerms:
             go_on = max(begin, GO_ON) if between else GO_ON
             goes_on = False
             for last in begun:
-                for pieces, less in self._terms.spellings(term, first=len(last) == len(written)):
-                    if len(last) < len(pieces) and last == pieces[: len(last)]:
-                        add(pieces[len(last)], go_on - less)
-                        goes_on = True
+                following = self._terms.spellings(term, first=len(last) == len(written)).get(last, {})
+                goes_on = goes_on or bool(following)
+                for piece, less in following.items():
+                    add(piece, go_on - less)
             if turn and not goes_on:
-                for pieces, less in self._terms.spellings(term, first=not written):
-                    add(pieces[0], begin - less)
+                for piece, less in self._terms.spellings(term, first=not written)[()].items():
+                    add(piece, begin - less)
         if not bonuses:
             return logits
         steered = logits.copy()

@@ -122,7 +122,11 @@ class Strangers:
 
 
 LARGE_MESSAGE = 8 * 1024
-"""Bytes. Five hundred words are less; tables of terms may be more, and take a tenth of a second to read."""
+"""Bytes. Five hundred words are less; tables of terms may be more, and take some ten milliseconds to read."""
+LARGE_REQUEST = 2 * 1024
+"""Bytes of an HTTP request that begins or steers a session. Only tables of terms are longer."""
+BYTES_PER_WORD = 64
+"""Bytes of a message that count for a word of the speaker's rate, if it has fewer words: small tables are many too."""
 LARGE_PER_SECOND = 8 * 1024.0
 """Bytes of large messages of one key, after `Limits.large` at once."""
 STEERED_PER_SECOND = 10.0
@@ -132,6 +136,11 @@ SMALL_MESSAGE = 4 * 1024
 LISTEN_WORDS = 25
 """What asking to be listened to counts for: a recogniser is made ready."""
 MOST_NAMES = 10_000
+
+
+def words_for(words: int, data: str | bytes) -> int:
+    """What a message of so many words counts for in the rate of its speaker."""
+    return max(1, words, len(data) // BYTES_PER_WORD)
 
 
 class Rates:

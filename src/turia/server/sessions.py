@@ -29,6 +29,7 @@ from turia.server.fanout import Fanout, follower_id, is_follower, target_of, tar
 from turia.server.limits import (
     LARGE_MESSAGE,
     LARGE_PER_SECOND,
+    LARGE_REQUEST,
     STEERED_PER_SECOND,
     Limits,
     Rates,
@@ -302,13 +303,13 @@ class SessionManager:
         session.receive(new, self.limits.unacknowledged, time.monotonic())
         self._worker.submit(session.task, new)
 
-    def seconds_for(self, owner: str, data: str | bytes) -> float:
+    def seconds_for(self, owner: str, data: str | bytes, large: int = LARGE_MESSAGE) -> float:
         """How long a message of this owner has to wait before it is read, if it is a large one."""
-        return self._large.wait(owner, len(data), time.monotonic()) if len(data) > LARGE_MESSAGE else 0.0
+        return self._large.wait(owner, len(data), time.monotonic()) if len(data) > large else 0.0
 
     def weigh(self, owner: str, data: bytes) -> None:
         """Refuses a large request of an owner who has sent many."""
-        if self.seconds_for(owner, data):
+        if self.seconds_for(owner, data, LARGE_REQUEST):
             self.metrics.refused("rate")
             raise RefusedError("rate", "this key has sent many large requests; wait, then try again")
 

@@ -42,7 +42,7 @@ from turia.protocol.sound import SOUND_RATE, is_sound, parse_sound
 from turia.server.admission import RefusedError
 from turia.server.audio import Ear, Ears, SoundLimits
 from turia.server.captions import inputs_of
-from turia.server.limits import LISTEN_WORDS, SMALL_MESSAGE, Bucket
+from turia.server.limits import LISTEN_WORDS, SMALL_MESSAGE, Bucket, words_for
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import SessionManager
 from turia.server.stores.base import DamagedError, StoreError
@@ -247,7 +247,7 @@ class _Connection:
                 self.manager.take(self.session, inputs_of(message))
             self._note_speech(message)
             words = len(message.words) if isinstance(message, Words | PartialWords) else 1
-            rest = bucket.take(max(1, words), time.monotonic())
+            rest = bucket.take(words_for(words, data), time.monotonic())
             await asyncio.sleep(max(rest, self.manager.occupancy.seconds_to_wait(self.session, words)))
 
     def _note_speech(self, message: ClientMessage) -> None:

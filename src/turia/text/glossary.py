@@ -9,6 +9,9 @@
 
 A table is TSV or CSV, with or without a line of headings. Words are compared as a recogniser would give them. Where
 terms overlap, the longest one holds, then the first one.
+
+Whoever begins a session may bring a table, and all sessions wait while a server reads or searches it. So what a table
+costs must not depend on how it was made: terms that begin alike are searched as one.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from turia.errors import ConfigError
 from turia.text.normalise import clean, normalise_word
@@ -30,6 +34,8 @@ MOST_WORDS = 10
 """Of a term or a translation; longer ones are sentences."""
 MOST_LETTERS = 200
 MOST_BYTES = 128 * 1024
+_REMEMBERED = 20_000
+"""Words of terms that fit words which were said, that a glossary remembers."""
 _COLUMNS = ("term", "translation", "case", "optional")
 _CASES = {"": False, "any": False, "exact": True}
 _YES_NO = {"": False, "no": False, "yes": True}
@@ -54,9 +60,30 @@ class Term:
     def translation(self) -> str:
         return " ".join(self.target)
 
-    def matches(self, place: int, word: str) -> bool:
-        """Whether `word`, as it was said, can be the word of the term at `place`."""
-        return bool(_pattern(self.source[place], self.exact).fullmatch(_comparable(word, self.exact)))
+
+class _WordOfTerm(NamedTuple):
+    """A word of a term, as what is said is compared with it."""
+
+    letters: str
+    before: bool = False
+    """Whether any letters may stand before these."""
+    after: bool = False
+    exact: bool = False
+
+    def fits(self, word: str) -> bool:
+        """Whether `word`, as `_comparable` gives it, can be this one."""
+        if self.before:
+            return self.letters in word if self.after else word.endswith(self.letters)
+        return word.startswith(self.letters) if self.after else word == self.letters
+
+
+@dataclass
+class _Begun:
+    """Terms that begin with the same words."""
+
+    next: dict[_WordOfTerm, _Begun] = field(default_factory=dict)
+    ends: int | None = None
+    """Number of the term that ends here; the first one, of several."""
 
 
 class Glossary:
@@ -65,6 +92,9 @@ class Glossary:
     def __init__(self, terms: Sequence[Term]) -> None:
         # Longest first, so that a search may take the first that fits; the order of the lines decides between equals.
         self.terms = tuple(sorted(terms, key=lambda term: -len(term.source)))
+        self._remembered: dict[str, Collection[_WordOfTerm]] = {}
+        self._many = 0
+        """How many are remembered in all."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Glossary) and self.terms == other.terms
@@ -95,59 +125,72 @@ class Glossary:
         """Tells glossaries apart in traces and notes, without their words."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:8]
 
-    def found(self, words: Sequence[str], complete: bool) -> Iterator[tuple[int, Term]]:
-        """The terms in `words`, from left to right, each with the place of its first word.
+    @property
+    def longest(self) -> int:
+        """Words of the longest term."""
+        return len(self.terms[0].source) if self.terms else 0
+
+    def found(self, words: Sequence[str], complete: bool, first: int = 0) -> Iterator[tuple[int, Term]]:
+        """The terms in `words`, from left to right, each with the place of its first word, from place `first` on.
 
         Unless they are `complete`, a term at their end that may yet turn out to be a longer one is left out.
         """
-        first = 0
         while first < len(words):
-            rest = words[first:]
-            term = next((term for term in self._beginning(words[first]) if _begins(term, rest)), None)
+            term, may_grow = self._at(words, first)
             if term is None:
                 first += 1
                 continue
-            longer = (other for other in self._beginning(words[first]) if len(other.source) > len(rest))
-            if not complete and any(_may_become(other, rest) for other in longer):
+            if may_grow and not complete:
                 return
             yield first, term
             first += len(term.source)
 
-    def _beginning(self, word: str) -> Sequence[Term]:
-        """The terms that can begin with this word, longest first."""
-        plain = self._by_first_word.get(normalise_word(word), ())
-        return plain if not self._wild else sorted((*plain, *self._wild), key=lambda term: -len(term.source))
+    def _at(self, words: Sequence[str], first: int) -> tuple[Term | None, bool]:
+        """The term that begins at this place, and whether the next words may make another, longer one of it."""
+        begun, best = [self._beginnings], None
+        for place in range(first, len(words)):
+            fitting = self._fitting(words[place])
+            begun = [one.next[word] for one in begun for word in one.next.keys() & fitting]
+            ended = [one.ends for one in begun if one.ends is not None]
+            best = min(ended, default=best)
+            if not begun:
+                break
+        return None if best is None else self.terms[best], any(one.next for one in begun)
 
-    @cached_property
-    def _by_first_word(self) -> dict[str, list[Term]]:
-        found: dict[str, list[Term]] = {}
-        for term in self.terms:
-            if "*" not in term.source[0]:
-                found.setdefault(normalise_word(term.source[0]), []).append(term)
+    def _fitting(self, word: str) -> Collection[_WordOfTerm]:
+        """The words of terms that `word` can be. They are remembered: at each word its whole sentence is searched."""
+        found = self._remembered.get(word)
+        if found is None:
+            forms = {exact: _comparable(word, exact) for exact in (False, True)}
+            plain = (_WordOfTerm(form, exact=exact) for exact, form in forms.items())
+            found = frozenset((*plain, *(one for one in self._wild if one.fits(forms[one.exact]))))
+            self._many += len(found)
+            if self._many > _REMEMBERED:
+                self._remembered, self._many = {}, len(found)
+            self._remembered[word] = found
         return found
 
     @cached_property
-    def _wild(self) -> tuple[Term, ...]:
-        return tuple(term for term in self.terms if "*" in term.source[0])
+    def _beginnings(self) -> _Begun:
+        root = _Begun()
+        for number, term in enumerate(self.terms):
+            begun = root
+            for word in _words_of(term):
+                begun = begun.next.setdefault(word, _Begun())
+            if begun.ends is None:
+                begun.ends = number
+        return root
+
+    @cached_property
+    def _wild(self) -> frozenset[_WordOfTerm]:
+        return frozenset(word for term in self.terms for word in _words_of(term) if word.before or word.after)
 
 
-def _begins(term: Term, words: Sequence[str]) -> bool:
-    """Whether `words` begin with the term."""
-    return len(term.source) <= len(words) and all(
-        term.matches(place, words[place]) for place in range(len(term.source))
+def _words_of(term: Term) -> tuple[_WordOfTerm, ...]:
+    return tuple(
+        _WordOfTerm(_comparable(word.strip("*"), term.exact), word.startswith("*"), word.endswith("*"), term.exact)
+        for word in term.source
     )
-
-
-def _may_become(term: Term, words: Sequence[str]) -> bool:
-    """Whether the term begins with all of `words`."""
-    return all(term.matches(place, word) for place, word in enumerate(words))
-
-
-@lru_cache(maxsize=4 * MOST_TERMS)
-def _pattern(word: str, exact: bool) -> re.Pattern[str]:
-    before, after = word.startswith("*"), word.endswith("*")
-    letters = re.escape(_comparable(word.strip("*"), exact))
-    return re.compile(f"{'.*' if before else ''}{letters}{'.*' if after else ''}")
 
 
 def _comparable(word: str, exact: bool) -> str:
@@ -158,12 +201,14 @@ def _comparable(word: str, exact: bool) -> str:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8)
 def parse_glossary(text: str, name: str = "glossary") -> Glossary:
     """The glossary of a table. What is wrong is told in one line, with the line of the table."""
+    # Remembered: a message is checked first, then done, and a server does so in two threads.
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
         raise ConfigError(f"{name}: more than {MOST_BYTES // 1024} KB, expected a table of at most {MOST_TERMS} terms")
     columns: Sequence[str] = _COLUMNS
-    first: dict[tuple[tuple[str, ...], bool], tuple[int, Term]] = {}
+    first: dict[tuple[_WordOfTerm, ...], tuple[int, Term]] = {}
     begun = False
     for line, cells in _rows(text, name):
         where = f"{name}, line {line}"
@@ -171,8 +216,7 @@ def parse_glossary(text: str, name: str = "glossary") -> Glossary:
             columns = _headings(headings, where)
         else:
             term = _term(cells, columns, where)
-            key = (tuple(_pattern(word, term.exact).pattern for word in term.source), term.exact)
-            earlier, known = first.setdefault(key, (line, term))
+            earlier, known = first.setdefault(_words_of(term), (line, term))
             if known != term:
                 raise ConfigError(
                     f"{where}: {str(term)!r} has another translation, case or optional in line {earlier}; "
