@@ -96,8 +96,8 @@ def _fetch(model: str, info: ModelInfo, show: Show, check: Callable[[Path], None
     folder = download(CONFIG, 0, 1 << 62).parent
     kind = read_checkpoint(folder, model).model_type
     small = [name for name in _SMALL[kind] if name in sizes]
-    if kind == "m2m_100" and VOCABULARY not in sizes and TOKENIZER in sizes:
-        small.append(TOKENIZER)
+    if kind == "m2m_100" and TOKENIZER in sizes and not {SHARED_SPM, VOCABULARY} <= sizes.keys():
+        small.append(TOKENIZER)  # has the pieces and the languages, where no other file has them
     weights = _weight_files(model, sizes, lambda name: download(name, 0, 1 << 62))
     total = sum(sizes[name] for name in (*small, *weights))
     _check_room(model, total)
