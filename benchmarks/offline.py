@@ -1,6 +1,6 @@
 """What models of the sizes that people add cost: time to load, memory, and the calls that a stream makes.
 
-    python -m benchmarks.offline 75M 230M 600M
+    python -m benchmarks.offline 75M 230M 600M [--kernels onnx onnx-shared native]
 
 Random weights, int8, in the shapes of OPUS-MT (75M), OPUS-MT big (230M) and NLLB-200 distilled (600M). At each word
 that is read, a stream with local agreement encodes the sentence so far, looks at the rows of its last draft in one
@@ -10,7 +10,7 @@ sentence of 20 pieces; the time per word is that of one encoding, one look and t
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from turia.export.graph import save_graphs
 from turia.export.random_model import OfflineSize, offline_shape
 from turia.export.tensors import graph_tensors, random_weights
 from turia.runtime.folder import WEIGHTS_FILE, ModelConfig, ModelFolder
-from turia.runtime.graphs import Runtime
+from turia.runtime.kernels import Kernels, open_runtime
 from turia.system.processes import in_another_process
 from turia.text.subwords import Subwords, train_subwords
 
@@ -45,14 +45,14 @@ def resident() -> float:
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1000
 
 
-def measure(size: OfflineSize, place: str) -> str:
+def measure(size: OfflineSize, place: str, kernels: Kernels) -> str:
     """A row of the table."""
     folder, shape = Path(place), offline_shape(size)
     before, began = resident(), time.process_time()
     any_subwords: Subwords = train_subwords({"a": 2, "b": 1}, 300)
     listed = frozenset(path.name for path in folder.iterdir())
     config = ModelConfig("xx", "xx", shape, "int8", gamma=1.0, history=0)
-    runtime = Runtime(ModelFolder(folder, config, any_subwords, any_subwords, listed))
+    runtime = open_runtime(ModelFolder(folder, config, any_subwords, any_subwords, listed), kernels=kernels)
     ids, full = np.arange(10, 10 + PIECES), np.full(PIECES, PIECES)
     [memory] = runtime.encode([EncodeRequest(None, ids, full)])
     [looks] = runtime.look([LookRequest(None, memory, ids, full)])
@@ -71,17 +71,26 @@ def measure(size: OfflineSize, place: str) -> str:
     word = encode + look + 2 * step
     disk = (folder / WEIGHTS_FILE).stat().st_size / 1e6
     cells = [disk, grown, loaded, encode, look, step, word, 1000 / word / SPOKEN]
-    return f"| {size} | " + " | ".join(f"{cell:.1f}" if cell < 10 else f"{cell:.0f}" for cell in cells) + " |"
+    return (
+        f"| {size} | {kernels} | " + " | ".join(f"{cell:.1f}" if cell < 10 else f"{cell:.0f}" for cell in cells) + " |"
+    )
 
 
-def main(sizes: list[OfflineSize]) -> None:
-    print("| size | disk, MB | memory, MB | load, s | encode, ms | look, ms | step, ms | word, ms | streams |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for size in sizes:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("sizes", nargs="*", choices=get_args(OfflineSize), default=["75M"])
+    parser.add_argument("--kernels", nargs="+", choices=get_args(Kernels), default=["onnx"])
+    given = parser.parse_args()
+    print(
+        "| size | kernels | disk, MB | memory, MB | load, s | encode, ms | look, ms | step, ms | word, ms | streams |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for size in given.sizes:
         with tempfile.TemporaryDirectory(prefix="turia-") as place:
             in_another_process(write, size, Path(place))
-            print(in_another_process(measure, size, place), flush=True)
+            for kernels in given.kernels:
+                print(in_another_process(measure, size, place, kernels), flush=True)
 
 
 if __name__ == "__main__":
-    main([size for size in get_args(OfflineSize) if size in sys.argv[1:]] or ["75M"])
+    main()

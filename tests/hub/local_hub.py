@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -42,6 +42,9 @@ class LocalHub:
     models: dict[str, HubModel] = field(default_factory=dict)
     cut_at: int | None = None
     """Ends a transfer after so many bytes of a large file."""
+    stall_at: tuple[str, int] | None = None
+    """Of a file: sends no more after so many bytes, until `go_on` is set; then it ends the transfer."""
+    go_on: Event = field(default_factory=Event)
     asked: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Method, path and range of each request for a file."""
     url: str = ""
@@ -84,7 +87,12 @@ def _answer(request: BaseHTTPRequestHandler, hub: LocalHub) -> None:
         _resolve(request, hub, *match.groups())
     elif match := re.fullmatch(r"/blobs/([^/]+/[^/]+)/(.+)", path):
         hub.asked.append((request.command, match[2], request.headers.get("Range")))
-        _send(request, hub.models[match[1]].files()[match[2]], {}, hub.cut_at)
+        content = hub.models[match[1]].files()[match[2]]
+        stalls = hub.stall_at is not None and hub.stall_at[0] == match[2]
+        _send(request, content, {}, hub.stall_at[1] if hub.stall_at and stalls else hub.cut_at)
+        if stalls:
+            request.wfile.flush()
+            hub.go_on.wait()
     else:
         _refuse(request, 404, None)
 

@@ -6,8 +6,10 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.engine.choosing import best_continuations
 from turia.errors import ConfigError, InputError
 from turia.runtime import kernels
@@ -40,6 +42,18 @@ def test_without_the_package_onnx_runtime_runs_everything(folder: ModelFolder) -
     assert named(runtime) == "ONNX Runtime"
     with pytest.raises(InputError, match="kernels are 'native', but the package turia-kernels is not installed"):
         open_runtime(folder, kernels="native")
+
+
+def test_weights_that_processes_share_give_the_same_scores(folder: ModelFolder) -> None:
+    ids, full = np.arange(10, 15), np.full(5, 5)
+    scores = []
+    for name in ("onnx", "onnx-shared"):
+        runtime = open_runtime(folder, kernels=name)  # type: ignore[arg-type]
+        assert isinstance(runtime, Runtime)
+        [memory] = runtime.encode([EncodeRequest(None, ids, full)])
+        [(_, logits)] = runtime.decode([DecodeRequest(None, memory, ids[:1], full[:1])])
+        scores.append(logits)
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-4)
 
 
 @NEEDS
@@ -77,10 +91,10 @@ def test_a_package_of_another_release_is_not_used(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_choice_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="kernels is 'fast', expected auto, onnx, native"):
+    with pytest.raises(ConfigError, match="kernels is 'fast', expected auto, onnx, onnx-shared, native"):
         chosen_kernels("fast")
     monkeypatch.setenv(VARIABLE, "fast")
-    with pytest.raises(ConfigError, match="TURIA_KERNELS is 'fast', expected auto, onnx, native"):
+    with pytest.raises(ConfigError, match="TURIA_KERNELS is 'fast', expected auto, onnx, onnx-shared, native"):
         chosen_kernels(None)
     assert chosen_kernels("onnx") == "onnx"
     monkeypatch.setenv(VARIABLE, "")

@@ -23,10 +23,11 @@ Beam = Annotated[
     typer.Option(min=1, max=MOST_HYPOTHESES, help="Hypotheses of the search, 1 is greedy; by default the model's."),
 ]
 KernelsOption = Annotated[
-    Literal["auto", "onnx", "native"] | None,
+    Literal["auto", "onnx", "onnx-shared", "native"] | None,
     typer.Option(
         envvar="TURIA_KERNELS",
-        help="What computes: native (the package turia-kernels), onnx, or auto: native where it fits.",
+        help="What computes: native (the package turia-kernels), onnx, onnx-shared (processes share weights), or auto: "
+        "native where it fits.",
     ),
 ]
 ServerRecognisers = Annotated[

@@ -5,6 +5,7 @@
 | `source.spm`, `target.spm`, `vocab.json` | Marian | one vocabulary, a SentencePiece model for each side |
 | `sentencepiece.bpe.model`, `vocab.json` | M2M-100 | one SentencePiece model; languages `__de__` after its pieces |
 | `sentencepiece.bpe.model`, `tokenizer.json` | NLLB-200 | the same; languages `deu_Latn` |
+| `tokenizer.json` | NLLB-200, as newer releases of transformers save it | all of them |
 
 A Marian model with many targets has pieces `>>deu<<`. A model's piece i is our piece 7 + i, after our reserved symbols.
 Its own special pieces stay where they are and are never predicted.
@@ -23,15 +24,17 @@ from sentencepiece import sentencepiece_model_pb2 as spm
 from turia.errors import InputError, ModelError
 from turia.export.families import FIRST, Checkpoint
 from turia.export.languages import M2M_100, WMT_21, find_language, standard_code
+from turia.export.tokenizer_json import TOKENIZER, added_ids, piece_ids, sentencepiece_model
 from turia.system.files import read_json
 from turia.text.subwords import Subwords
 from turia.text.symbols import CONTROL, PAD, UNK
 
 SOURCE_SPM, TARGET_SPM, SHARED_SPM = "source.spm", "target.spm", "sentencepiece.bpe.model"
-VOCABULARY, TOKENIZER, TOKENIZER_CONFIG = "vocab.json", "tokenizer.json", "tokenizer_config.json"
+VOCABULARY, TOKENIZER_CONFIG = "vocab.json", "tokenizer_config.json"
 _MODEL = spm.ModelProto  # type: ignore[attr-defined]  # protobuf makes it when it is imported
 _PIECE = _MODEL.SentencePiece
 _TARGET = re.compile(r">>(\w+)<<")
+_LANGUAGE = re.compile(r"(?:__)?([a-z]{3}_[A-Z][a-z]{3}|(?<=__)[a-z]{2,3}(?=__))(?:__)?")
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,9 @@ def read_vocabulary(checkpoint: Checkpoint) -> CheckpointVocabulary:
     if checkpoint.model_type == "marian":
         return _marian(checkpoint, folder, size)
     shared = (folder / SHARED_SPM,)
+    if not shared[0].exists() and (folder / TOKENIZER).exists():
+        ids = piece_ids(folder / TOKENIZER)
+        return _vocabulary(checkpoint, ids, _added_languages(folder, ids), (folder / TOKENIZER,), size)
     if (folder / VOCABULARY).exists():
         ids = _ids(folder / VOCABULARY)
         told = _tokenizer_config(folder)
@@ -147,14 +153,14 @@ def _ids(path: Path) -> dict[str, int]:
 
 
 def _added_languages(folder: Path, ids: dict[str, int]) -> dict[str, int]:
-    """The languages of an NLLB model: its special pieces that are codes with a script, such as `deu_Latn`."""
-    added = read_json(folder / TOKENIZER, "an NLLB model, whose languages it lists", ModelError).get("added_tokens")
-    try:
-        listed = {str(token["content"]): int(token["id"]) for token in added or ()}
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder / TOKENIZER}: expected added_tokens, each with content and id") from error
-    found = {code: number for code, number in listed.items() if re.fullmatch(r"[a-z]{3}_[A-Z][a-z]{3}", code)}
-    if not found or set(found) & set(ids):
+    """The languages among the special pieces: `deu_Latn` of an NLLB model, `__de__` of M2M-100."""
+    added, names = added_ids(folder / TOKENIZER), {number: piece for piece, number in ids.items()}
+    found = {
+        match[1]: number
+        for piece, number in added.items()
+        if (match := _LANGUAGE.fullmatch(piece)) and names.get(number, piece) == piece
+    }
+    if not found:
         raise ModelError(f"{folder / TOKENIZER}: no languages among its added_tokens; expected codes such as deu_Latn")
     return found
 
@@ -177,6 +183,8 @@ def _standard(code: str) -> str:
 
 
 def _read_spm(path: Path) -> Any:
+    if path.name == TOKENIZER:
+        return sentencepiece_model(path)
     model = _MODEL()
     try:
         model.ParseFromString(path.read_bytes())

@@ -1,8 +1,8 @@
 """Fetches a checkpoint from the Hugging Face hub, only the files that are needed, into the cache of huggingface_hub.
 
 `HF_ENDPOINT`, `HF_TOKEN`, `HF_HOME` and the proxies of the environment work as they do everywhere. A download that was
-interrupted goes on where it was. The revision is the commit that the hub named at the beginning, so that all files are
-of one state.
+interrupted goes on where it was (resume.py). The revision is the commit that the hub named at the beginning, so that
+all files are of one state.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from turia.export.families import CONFIG, read_checkpoint
 from turia.export.offline import Origin
 from turia.export.plain_weights import INDEX, PICKLE, SAFETENSORS
 from turia.export.vocabulary import SHARED_SPM, SOURCE_SPM, TARGET_SPM, TOKENIZER, TOKENIZER_CONFIG, VOCABULARY
+from turia.hub.resume import fetch_large
 from turia.system.files import read_json
 
 Show = Callable[[float, str], None]
@@ -75,6 +76,7 @@ def fetch(model: str, revision: str | None, show: Show, check: Callable[[Path], 
 
 def _fetch(model: str, info: ModelInfo, show: Show, check: Callable[[Path], None]) -> Fetched:
     assert info.sha is not None
+    revision = info.sha
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
     licence = info.card_data.get("license") if info.card_data else None
     if CONFIG not in sizes:
@@ -89,15 +91,17 @@ def _fetch(model: str, info: ModelInfo, show: Show, check: Callable[[Path], None
             told = share
             show(min(1.0, share), f"{name} of {model}")
 
-    def download(name: str, begin: int, total: int) -> Path:
+    def download(name: str, begin: int, total: int, large: bool = False) -> Path:
         progress = _progress(lambda done: tell((begin + done) / max(1, total), name))
-        return Path(hf_hub_download(model, name, revision=info.sha, tqdm_class=progress, endpoint=endpoint()))
+        if large:
+            fetch_large(model, name, revision, endpoint(), progress)
+        return Path(hf_hub_download(model, name, revision=revision, tqdm_class=progress, endpoint=endpoint()))
 
     folder = download(CONFIG, 0, 1 << 62).parent
     kind = read_checkpoint(folder, model).model_type
     small = [name for name in _SMALL[kind] if name in sizes]
-    if kind == "m2m_100" and VOCABULARY not in sizes and TOKENIZER in sizes:
-        small.append(TOKENIZER)
+    if kind == "m2m_100" and TOKENIZER in sizes and not {SHARED_SPM, VOCABULARY} <= sizes.keys():
+        small.append(TOKENIZER)  # has the pieces and the languages, where no other file has them
     weights = _weight_files(model, sizes, lambda name: download(name, 0, 1 << 62))
     total = sum(sizes[name] for name in (*small, *weights))
     _check_room(model, total)
@@ -106,7 +110,7 @@ def _fetch(model: str, info: ModelInfo, show: Show, check: Callable[[Path], None
         if name is None:
             check(folder)
             continue
-        download(name, done, total)
+        download(name, done, total, name in weights)
         done += sizes[name]
         tell(done / max(1, total), name)
     return Fetched(folder, Origin(model, info.sha, str(licence) if licence else None, endpoint()))

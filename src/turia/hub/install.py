@@ -14,6 +14,8 @@ from turia.export.vocabulary import find_languages, read_vocabulary
 from turia.runtime.card import front_matter
 from turia.runtime.folder import CARD_FILE, ModelConfig, load_folder
 from turia.runtime.home import PACKAGED, check_name, models_folder, packaged_models
+from turia.runtime.kernels import why_not_native
+from turia.runtime.packed import add_packed
 from turia.runtime.translator import Translator
 from turia.segmenter.classifier import SETTINGS_FILE
 from turia.stream.trace import Write
@@ -80,6 +82,9 @@ def add(model: str, wanted: Wanted, name: str | None, revision: str | None, show
         with replacing(place) as new:
             show(0.7, "converting")
             config = convert(folder, new, wanted, origin, segmenters())
+            converted = load_folder(new)
+            if why_not_native(converted) is None:
+                add_packed(converted)
             show(0.9, "testing")
             said, translated = try_out(new)
         finds = (place / SETTINGS_FILE).exists()

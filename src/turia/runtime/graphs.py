@@ -16,8 +16,9 @@ Letters: R new rows, H heads, E head size, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -51,13 +52,17 @@ _GRAPH_ERRORS: tuple[type[Exception], ...] = (
 class Runtime:
     """A model, ready to run."""
 
-    def __init__(self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> None:
-        """`threads` within one step; ONNX Runtime's `providers`, the preferred one first."""
+    def __init__(
+        self, folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU, packs: bool = True
+    ) -> None:
+        """`threads` within one step; ONNX Runtime's `providers`, the preferred one first; whether it `packs` weights
+        for speed, or uses the file's, which all processes share (docs/model-folder.md#memory)."""
         check_arguments(threads, providers)
         shape = folder.config.shape
-        self._encoder = _Graphs(folder.path, "encoder", threads, providers)
-        self._decoder = _Graphs(folder.path, "decoder", threads, providers)
-        self._looker = _Graphs(folder.path, "look", threads, providers)
+        load = partial(load_graph, threads=threads, providers=providers, packs=packs)
+        self._encoder = _Graphs(folder.path, "encoder", load)
+        self._decoder = _Graphs(folder.path, "decoder", load)
+        self._looker = _Graphs(folder.path, "look", load)
         self.can_look = folder.can_look
         self.gives_states = self._encoder.gives_states() and self._decoder.gives_states()
         self._begin = Beginnings(nothing(shape, shape.encoder_layers), nothing(shape, shape.decoder_layers))
@@ -219,8 +224,8 @@ def check_arguments(threads: int, providers: Sequence[str]) -> None:
 class _Graphs:
     """The graphs of one side, each loaded when it is first needed."""
 
-    def __init__(self, folder: Path, side: Side, threads: int, providers: Sequence[str]) -> None:
-        self._folder, self._side, self._threads, self._providers = folder, side, threads, providers
+    def __init__(self, folder: Path, side: Side, load: Callable[[Path], onnxruntime.InferenceSession]) -> None:
+        self._folder, self._side, self._load = folder, side, load
         self._loaded: dict[int, onnxruntime.InferenceSession] = {}
         self._without_attention: dict[int, list[str]] = {}
         """Names of the results, by streams."""
@@ -241,7 +246,7 @@ class _Graphs:
     def graph(self, streams: int) -> onnxruntime.InferenceSession:
         if streams not in self._loaded:
             path = self._folder / graph_file(self._side, streams)
-            graph = self._loaded[streams] = load_graph(path, self._threads, self._providers)
+            graph = self._loaded[streams] = self._load(path)
             names = [output.name for output in graph.get_outputs()]
             self._without_attention[streams] = [name for name in names if not name.startswith("attention.")]
         return self._loaded[streams]

@@ -17,8 +17,9 @@ from turia.runtime.graphs import Runtime, check_arguments
 from turia.runtime.native import NativeRuntime
 from turia.system.onnx import CPU
 
-Kernels = Literal["auto", "onnx", "native"]
-"""`auto` is native code where it fits."""
+Kernels = Literal["auto", "onnx", "onnx-shared", "native"]
+"""`auto` is native code where it fits. `onnx-shared` is ONNX Runtime without copies of the weights in another order:
+slower, but processes that load the same model share them."""
 VARIABLE = "TURIA_KERNELS"
 """The choice of processes that are given no other."""
 _PACKAGE = "turia_kernels"
@@ -36,6 +37,8 @@ def open_runtime(
     """The model of a folder, ready to run. Without `kernels`, the variable TURIA_KERNELS says which, or `auto`."""
     check_arguments(threads, providers)
     chosen = chosen_kernels(kernels)
+    if chosen == "onnx-shared":
+        return Runtime(folder, threads, providers, packs=False)
     reason = None if chosen == "onnx" else why_not_native(folder, threads, providers)
     if chosen == "native" and reason is not None:
         raise InputError(f"kernels are 'native', but {reason}; choose 'auto' or 'onnx'")

@@ -11,6 +11,7 @@ Letters: N rows of all streams, R new rows of one, H heads, E head size, V vocab
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import numpy.typing as npt
 from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest, Looks
 from turia.engine.choosing import Best
 from turia.errors import ModelError
-from turia.runtime.folder import ModelFolder
+from turia.runtime.folder import WEIGHTS_FILE, ModelFolder
+from turia.runtime.packed import LOGITS, MEMORY, PACKED_FILE, shared_matrices
 from turia.runtime.rows import Columns, Floats
 from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
 from turia.runtime.tensors import Tensors, read_stored
@@ -218,17 +220,19 @@ class _Packer:
     def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
         self.folder, self.shape, self.kernels = folder, folder.config.shape, kernels
         self.tensors: Tensors = read_stored(folder.path)
+        self.shared = shared_matrices(folder)
 
     def sides(self) -> tuple[PackedSide, PackedSide]:
         """The encoder and the decoder."""
         shape = self.shape
         source = "target_embedding" if shape.joint else "source_embedding"
-        logits = self.kernels.pack(
+        logits = self.packed(
+            LOGITS,
             self.tensor("target_embedding.weight", shape.target_vocabulary, shape.width).T,
             self.tensor("target_embedding.scale", shape.target_vocabulary),
             self.tensor("logits_bias", shape.target_vocabulary) if shape.logits_bias else None,
         )
-        memory = self.matrix("memory", shape.width, 2 * shape.decoder_layers * shape.width)
+        memory = self.matrix(MEMORY, shape.width, 2 * shape.decoder_layers * shape.width)
         rows = {"source": shape.source_vocabulary, "target": shape.target_vocabulary}
         encoder = self.side(source, rows["target" if shape.joint else "source"], encoder_layers(shape), memory, False)
         return encoder, self.side("target_embedding", rows["target"], decoder_layers(shape), logits, True)
@@ -252,7 +256,7 @@ class _Packer:
             decoder_layers=shape.decoder_layers,
             is_decoder=is_decoder,
             activation=shape.activation,
-            embedding=self.copy(f"{embedding}.weight", pieces, shape.width),
+            embedding=self.tensor(f"{embedding}.weight", pieces, shape.width),
             embedding_scale=self.copy(f"{embedding}.scale", pieces),
             embedding_factor=float(np.float32(shape.width**0.5)) if shape.scaled_embedding else 1.0,
             output=output,
@@ -281,7 +285,17 @@ class _Packer:
 
     def matrix(self, name: str, inputs: int, outputs: int, positive: bool = False) -> PackedMatrix:
         weight, scale = self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.scale", outputs)
-        return self.kernels.pack(weight, scale, self.tensor(f"{name}.bias", outputs), positive)
+        return self.packed(name, weight, scale, self.tensor(f"{name}.bias", outputs), positive)
+
+    def packed(self, name: str, weight: Any, scale: Any, bias: Any, positive: bool = False) -> PackedMatrix:
+        """The matrix as it lies in the folder, where all processes share it, or else one of this process."""
+        made = self.kernels.pack(weight, scale, bias, positive)
+        shared = self.shared.get(name)
+        if shared is None:
+            return made
+        if not np.array_equal(shared, made.packed):
+            raise ModelError(f"{self.folder.path / PACKED_FILE}: {name} is not the one of {WEIGHTS_FILE}")
+        return replace(made, packed=shared)
 
     def norm(self, name: str) -> Norm:
         from turia_kernels import Norm

@@ -15,10 +15,11 @@ GPU = ("CUDAExecutionProvider", *CPU)
 
 
 def load_graph(
-    path: Path, threads: int = 1, providers: Sequence[str] = CPU, *, keeps_memory: bool = True
+    path: Path, threads: int = 1, providers: Sequence[str] = CPU, *, keeps_memory: bool = True, packs: bool = True
 ) -> onnxruntime.InferenceSession:
     """The graph of a file, ready to run. Without `keeps_memory`, memory is given back after each run: inputs of ever
-    new sizes, such as sound, would else keep a buffer for each."""
+    new sizes, such as sound, would else keep a buffer for each. Unless it `packs` weights, they stay in the file, which
+    is mapped into memory, and are shared by all graphs and processes."""
     missing = [name for name in providers if name not in onnxruntime.get_available_providers()]
     if missing:
         known = ", ".join(onnxruntime.get_available_providers())
@@ -32,6 +33,8 @@ def load_graph(
     # A plan of memory is kept for every combination of shapes, and streams have ever new ones.
     options.enable_mem_pattern = False
     options.enable_cpu_mem_arena = keeps_memory
+    if not packs:
+        options.add_session_config_entry("session.disable_prepacking", "1")
     # Errors come as exceptions; the log would repeat them on standard error.
     options.log_severity_level = 4
     try:
