@@ -15,6 +15,9 @@ hundred times slower. Here the bytes go to the readers as they are, a target for
     model      files of model folders, ours and those of the Hugging Face hub; the first byte says which
     events     stored events
     glossary   tables of terms
+    operator   what operators ask for
+    recording  recorded sessions, as `turia replay` reads them
+    relay      events of a server, as `turia relay` passes them on to YouTube, to Zoom and to a track of HLS
 """
 
 from __future__ import annotations
@@ -35,8 +38,14 @@ import atheris
 
 with atheris.instrument_imports(include=["turia"]):
     from benchmarks.fuzz import MODEL_FILES, RECORDS, SLOW, dumped, refusable, write_captions
+    from turia.commands.posting import Poster
+    from turia.commands.relay import CaptionRelay, HlsTrack, checked
     from turia.export.plain_weights import INDEX, PICKLE, SAFETENSORS, open_weights
     from turia.formats.asr_feeds import InputFormat, heard
+    from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
+    from turia.formats.hls import HlsFile
+    from turia.formats.replay import moments
+    from turia.protocol.corrections import parse_operator
     from turia.protocol.events import EVENTS
     from turia.protocol.messages import parse_client, parse_server
     from turia.protocol.sound import HEADER, SOUND, is_sound, parse_sound
@@ -211,6 +220,62 @@ def read_event(data: bytes) -> None:
     refusable(lambda: EVENTS.from_json(read_json(data)))
 
 
+def read_operator(data: bytes) -> None:
+    refusable(lambda: parse_operator(data))
+
+
+OPERATOR: tuple[dict[str, Any], ...] = (
+    {"type": "correct", "sentence": 0, "words": 2, "text": "a b"},
+    {"type": "insert", "before": 1, "text": "a", "number": 0},
+    {"type": "mute", "on": True},
+    {"type": "settings", "k": 3, "glossary": "ka\tKa\n"},
+    {"type": "pause", "speaker": "Anna"},
+    {"type": "end"},
+)
+
+
+def read_recording(data: bytes) -> None:
+    refusable(lambda: moments(text_of(data).split("\n")))
+
+
+class Unwritten(HlsTrack):
+    """A track whose files go nowhere."""
+
+    def write(self, files: list[HlsFile]) -> None:
+        pass
+
+
+def pass_on(data: bytes) -> None:
+    """Lines of events. A time of more than an hour would only make many files."""
+    youtube, zoom = YouTubeCaptions(), ZoomCaptions()
+    outlets = (Poster("youtube", "http://a/", youtube), youtube), (Poster("zoom", "http://a/", zoom), zoom)
+    relay = CaptionRelay("source" if data[:1] < b"\x40" else "target", *outlets, Unwritten(Path("none"), 0), hold=1.0)
+    relay.connected(1e9, 0.0)
+
+    def take() -> None:
+        for line in text_of(data[1:]).split("\n"):
+            event = checked(read_json(line))
+            if (event.get("ms") or 0) < 3_600_000:
+                relay.take(event)
+
+    refusable(take)
+    youtube.take(1e9)
+    zoom.take(1e9)
+
+
+SESSION = [
+    {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 4, "gamma": 1.0, "beam": 1, "ms": 0.0,
+     "window": 2, "history": 0, "punctuation": False},
+    {"type": "source", "word": "ka", "index": 0, "ms": 100.0},
+    {"type": "write", "word": "Ka", "index": 0, "read": 1, "sentence": 0, "reason": "policy", "ms": 200.0},
+    {"type": "insertion", "number": 0, "before": 0, "text": "a line", "ms": 250.0},
+    {"type": "correction", "sentence": 0, "words": 1, "text": "Ko lo", "ms": 300.0},
+    {"type": "sentence", "sentence": 0, "source_words": 1, "target_words": 1, "reason": "end", "ms": 2000.0},
+    {"type": "note", "kind": "speaker", "sentence": 1, "detail": "Anna"},
+    {"type": "end", "source_words": 1, "target_words": 1, "ms": 9000.0},
+]  # fmt: skip
+SESSION_LINES = "\n".join(map(dumped, SESSION)).encode()
+
 Target = tuple[Callable[[bytes], None], list[bytes]]
 TARGETS: dict[str, Target] = {
     "wire": (read_wire, [*(dumped(message).encode() for message in MESSAGES), HEADER.pack(SOUND, 0) + bytes(4)]),
@@ -222,6 +287,9 @@ TARGETS: dict[str, Target] = {
     ]),
     "model": (read_model, model_files()),
     "events": (read_event, [dumped(record).encode() for record in RECORDS]),
+    "operator": (read_operator, [dumped(message).encode() for message in OPERATOR]),
+    "recording": (read_recording, [b'{"type":"recording","version":1}\n' + SESSION_LINES]),
+    "relay": (pass_on, [side + SESSION_LINES for side in (b"\0", b"\xff")]),
     "glossary": (read_glossary, [b"term\ttranslation\tcase\toptional\nka*\tKa\texact\tyes\n", b"ka,le\nmi;x\n"]),
 }  # fmt: skip
 LISTED = (

@@ -1,11 +1,11 @@
 """What a server must survive, at full size: python -m benchmarks.server_faults [SCENARIO ...]
 
 Connections cut at random bytes, `kill -9` in mid-stream, many viewers, a reader of one byte a second, fuzzed messages,
-idle sockets, the attacks of benchmarks/server_attacks.py and benchmarks/server_surfaces.py, and what comes with years
-(benchmarks/server_long.py). Every
-scenario checks that nothing is lost or doubled and that the server logs no fault. The models are fakes: it is the
-server that is tried. tests/server/test_faults.py runs the faults at a small size; the rules that hold attacks off are
-in test_guard.py, test_downloads.py and test_hostile.py.
+idle sockets, the attacks of benchmarks/server_attacks.py and benchmarks/server_surfaces.py, stores that break and
+servers that stop (benchmarks/server_damage.py), and what comes with years (benchmarks/server_long.py). Every scenario
+checks that nothing is lost or doubled and that the server logs no fault. The models are fakes: it is the server that is
+tried. tests/server/test_faults.py runs the faults at a small size; the rules that hold attacks off are in
+test_guard.py, test_downloads.py and test_hostile.py.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.server_attacks import ATTACKS
+from benchmarks.server_damage import DAMAGE
 from benchmarks.server_long import LONG
 from benchmarks.server_surfaces import SURFACES
 from tests.engine.fakes import WORDS
@@ -437,6 +438,7 @@ SCENARIOS: dict[str, tuple[Scenario, int, Mapping[str, Any]]] = {
     "fuzz": (fuzz, 200_000, {"grace": 0.1, "words_per_second": 1e6, "burst": 1e6}),
     "idle": (idle, 1000, {}),
     **ATTACKS,
+    **DAMAGE,
     **LONG,
     **SURFACES,
 }

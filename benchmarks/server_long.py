@@ -143,5 +143,5 @@ Scenario = Callable[[FakeServer, int], str]
 LONG: dict[str, tuple[Scenario, int, dict[str, float]]] = {
     "odd": (odd, 20_000, {"words_per_second": 1e6, "burst": 1e6}),
     "finished": (finished, 5000, {}),
-    "day": (day, 216_000, {"words_per_second": 50, "burst": 500}),
+    "day": (day, 216_000, {"words_per_second": 1e6, "burst": 1e6}),
 }

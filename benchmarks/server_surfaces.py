@@ -58,6 +58,30 @@ def _asked(
     return statuses
 
 
+def _said(server: FakeServer, seconds: float, make: Callable[[int], list[dict[str, Any]]]) -> int:
+    """Messages that some speakers could send, as fast as they are taken."""
+    until, counts = time.monotonic() + seconds, Counter[int]()
+
+    def speak(speaker: int) -> None:
+        with _speaking(server) as (_, socket):
+            try:
+                for number in itertools.count():
+                    for message in make(number):
+                        socket.send(json.dumps(message))
+                    counts[speaker] += 1
+                    while (left := until - time.monotonic()) > 0 and json.loads(socket.recv(left))["type"] != "ack":
+                        pass
+                    if left <= 0:
+                        return
+            except (ConnectionClosed, TimeoutError):
+                return
+
+    with ThreadPoolExecutor(LOOPS) as pool:
+        for speaker in range(LOOPS):
+            pool.submit(speak, speaker)
+    return counts.total()
+
+
 def _told(what: str, statuses: Statuses, told: str) -> str:
     counted = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
     return f"{what}: {counted}; {told}"
@@ -88,6 +112,30 @@ def tables(server: FakeServer, seconds: int) -> str:
 
     told, statuses = compared(server, lambda: _asked(server, seconds, make), most=0.25)
     return _told("glossaries of 1,000 terms", statuses, told)
+
+
+def settings(server: FakeServer, seconds: int) -> str:
+    """Speakers who send another small table again and again."""
+
+    def make(number: int) -> list[dict[str, Any]]:
+        terms = "".join(f"*wort{number}x{i}*\tsome words{i}\n" for i in range(200))
+        return [{"type": "settings", "seq": number + 1, "glossary": terms}]
+
+    told, sent = compared(server, lambda: _said(server, seconds, make), most=0.25)
+    return f"{sent} tables of 200 terms by {LOOPS} speakers; {told}"
+
+
+def terms(server: FakeServer, seconds: int) -> str:
+    """Speakers with a table that is made to be searched for long, and words that fit all of it."""
+    one = "".join(f"{'*a* ' * 8}*{'a' * (i % 30)}b{i}\tx{i}\n" for i in range(1000))
+
+    def make(number: int) -> list[dict[str, Any]]:
+        if number == 0:
+            return [{"type": "settings", "seq": 1, "glossary": one}]
+        return [{"type": "words", "seq": number + 1, "words": ["a" * 200]}]
+
+    told, sent = compared(server, lambda: _said(server, seconds, make), most=0.25)
+    return f"{sent} words that fit 1,000 terms nearly, by {LOOPS} speakers; {told}"
 
 
 def corrections(server: FakeServer, seconds: int) -> str:
@@ -200,6 +248,8 @@ Scenario = Callable[[FakeServer, int], str]
 SURFACES: dict[str, tuple[Scenario, int, dict[str, Any]]] = {
     "codes": (codes, 15, {"rooms": ["hall"]}),
     "tables": (tables, 15, {}),
+    "settings": (settings, 15, {}),
+    "terms": (terms, 15, {}),
     "corrections": (corrections, 15, {}),
     "tickets": (tickets, 15, {}),
     "rooms": (rooms, 15, {}),

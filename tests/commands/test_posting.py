@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from pathlib import Path
 
 import pytest
 
 from tests.commands.caption_services import SECRET, CaptionService
 from turia.commands import posting
-from turia.commands.posting import Answer, Poster, ask, secret_address
+from turia.commands.posting import MOST_BYTES, Answer, Poster, _text_of, ask, secret_address
 from turia.errors import InputError
 from turia.formats.caption_posts import TOO_OLD, Service, YouTubeCaptions, ZoomCaptions
 from turia.formats.subtitles import Cue
@@ -130,3 +131,17 @@ def test_an_address_comes_from_a_file_or_the_environment(tmp_path: Path, monkeyp
         assert SECRET not in str(caught.value)
     with pytest.raises(InputError, match=r"none\.txt: cannot be read: No such file"):
         secret_address("zoom", tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize(("told", "number"), [("41", 41), ("9" * 5000, 0), ("-1", 0), ("", 0), ("4 1", 0)])
+def test_a_number_that_is_none_is_passed_over(told: str, number: int) -> None:
+    poster = Poster("zoom", "http://127.0.0.1:1/", ZoomCaptions(), send=lambda url, body: Answer(200, told))
+    assert asyncio.run(poster._last_number()) == number
+
+
+def test_an_answer_is_read_no_further_than_it_needs() -> None:
+    class Endless(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return b"x" * min(1000, size or 0)
+
+    assert len(_text_of(Endless())) == MOST_BYTES  # type: ignore[arg-type]

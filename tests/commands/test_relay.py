@@ -15,8 +15,8 @@ from tests.formats.cues import parse
 from tests.server.servers import FakeServer
 from turia.cli import main
 from turia.commands import relay as relay_module
-from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, Place, place_of
-from turia.errors import InputError
+from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, Place, _session_in, checked, place_of
+from turia.errors import FormatError, InputError
 from turia.formats.subtitles import Cue
 from turia.protocol.client import Speaker
 
@@ -274,3 +274,38 @@ def test_a_room_is_relayed_from_one_session_to_the_next(
     assert "".join(taken.body for taken in zoom.taken) == "ka\nle\n"
     assert zoom.wrong == []
     assert capsys.readouterr().err.endswith(" posts\n")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        write("one", -1.0),
+        write("one", 1e15),
+        {**write("one", 1.0), "ms": True},
+        {**write("one", 1.0), "ms": "1"},
+        {**write("one", 1.0), "word": 7},
+        {**write("one", 1.0), "sentence": [0]},
+        {"type": "insertion", "ms": 1.0},
+        {"type": "correction", "sentence": "0", "words": 1, "text": "x", "ms": 1.0},
+        {"type": "sentence"},
+    ],
+)
+def test_an_event_that_is_none_is_refused_in_one_line(event: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match=r"^the server sent an event .*$"):
+        checked(event)
+
+
+def test_events_of_later_releases_are_passed_over() -> None:
+    later = {"type": "applause", "loud": True}
+    assert checked(later) is later
+    relay = CaptionRelay("target")
+    relay.connected(0.0, 0.0)
+    relay.take(later)
+    with pytest.raises(FormatError, match="the session's clock shows 1e"):
+        relay.connected(0.0, 1e300)
+
+
+@pytest.mark.parametrize("languages", [None, "en", 7, [7], ["en"], [{}], [{"language": "de", "session": "x"}]])
+def test_a_room_that_is_none_has_no_session(languages: object) -> None:
+    assert _session_in({"languages": languages}, "en") is None
+    assert _session_in({"session": ["x"]}, None) is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.cues import parse
+from turia.errors import FormatError
 from turia.formats.hls import PLAYLIST, HlsCaptions, HlsFile
 from turia.formats.subtitles import Cue
 
@@ -73,3 +75,14 @@ def test_files_do_not_depend_on_when_they_were_asked_for_and_no_cue_is_lost(
     assert made | named(in_steps.finish(1.0)) == whole
     shown = {cue.text for name, text in whole.items() if name != PLAYLIST for cue in parse(text)}
     assert shown == {f"c{number}" for number in range(len(gaps))}
+
+
+def test_a_track_is_no_longer_than_a_week() -> None:
+    """Who says that the session is older would have us write files without end."""
+    week = 7 * 86_400.0
+    with pytest.raises(FormatError, match="the session's clock shows 8 days, expected at most 7 for a track of HLS"):
+        HlsCaptions(BEGAN).until(8 / 7 * week)
+    track = HlsCaptions(BEGAN)
+    track.push(Cue("one", 0.0, 1e15))
+    with pytest.raises(FormatError, match="expected at most 7"):
+        track.finish(1.0)

@@ -59,6 +59,8 @@ def test_a_recording_has_what_was_said_and_settings_and_what_later_releases_add(
         (['{"type":"recording","version":2}'], "feed:1: a recording of version 2; this release reads 1"),
         (['{"type":"recording","version":1}', '{"type":"write","ms":1}'], "feed:2: a word is missing"),
         (['{"type":"recording","version":1}', '{"type":"end","ms":"1"}'], "feed:2: ms is no number"),
+        (['{"type":"recording","version":1}', '{"type":"end","ms":1' + "0" * 400 + "}"], "feed:2: ms is no number"),
+        (['{"type":"recording","version":1}', '{"type":"end","ms":1e15}'], "feed:2: ms is no number of milliseconds"),
         (['{"type":"recording","version":1}', '{"type":"sentence","ms":1}'], "feed:2: a sentence without its numbers"),
         (["{"], "feed:1: "),
     ],

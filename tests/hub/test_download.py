@@ -12,7 +12,7 @@ from tests.hub.conftest import NLLB, OPUS
 from tests.hub.local_hub import LocalHub
 from turia.cli import main
 from turia.errors import TuriaError
-from turia.hub.download import fetch
+from turia.hub.download import _weight_files, fetch
 from turia.runtime.folder import ORIGIN_FILE
 
 pytestmark = pytest.mark.slow
@@ -115,3 +115,15 @@ def test_a_repository_without_weights_is_refused(hub: LocalHub) -> None:
     assert refusal(OPUS).endswith("no weights; expected model.safetensors or pytorch_model.bin")
     (hub.models[OPUS].folder / "config.json").unlink()
     assert "the repository has no config.json" in refusal(OPUS)
+
+
+@pytest.mark.parametrize(
+    "weight_map", [{"a": 1, "b": "x"}, {"a": ["x"]}, {"a": None}, {}, [], 7, {"a": "../x"}, {"a": "/x"}, {"a": "in/x"}]
+)
+def test_a_list_of_weights_that_is_none_is_not_followed(weight_map: object, tmp_path: Path) -> None:
+    (tmp_path / "index").write_text(json.dumps({"weight_map": weight_map}))
+    sizes = dict.fromkeys(("model.safetensors.index.json", "x", "../x", "/x", "in/x"), 1)
+    with pytest.raises(TuriaError, match="the repository has no weights"):
+        _weight_files("m", sizes, lambda name: tmp_path / "index")
+    (tmp_path / "index").write_text(json.dumps({"weight_map": {"a": "x", "b": "x"}}))
+    assert _weight_files("m", sizes, lambda name: tmp_path / "index") == ["x"]

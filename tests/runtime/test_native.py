@@ -27,6 +27,7 @@ from turia.runtime.native import NativeRuntime
 from turia.runtime.rows import Floats
 from turia.runtime.shape import Shape
 from turia.runtime.states import SourceState, TargetState
+from turia.runtime.tensors import read_stored
 from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Write
@@ -245,6 +246,25 @@ def test_weights_of_another_shape_are_refused(folder: ModelFolder) -> None:
     other = replace(folder, config=replace(folder.config, shape=replace(folder.config.shape, feed_forward=256)))
     with pytest.raises(ModelError, match=r"expand.weight has the sizes \(64, 128\), expected \(64, 256\)"):
         NativeRuntime(other, kernels.Kernels())
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "complaint"),
+    [
+        ("memory.weight", lambda tensor: np.full_like(tensor, 64), "memory.weight has numbers beyond 63"),
+        ("memory.weight", lambda tensor: np.full_like(tensor, -128), "memory.weight has numbers beyond 63"),
+        ("memory.weight", lambda tensor: tensor.astype(np.float32), "has numbers of float32, expected int8"),
+        # Native code would read behind its end.
+        ("memory.scale", lambda tensor: tensor.astype(np.int8), "has numbers of int8, expected float32"),
+    ],
+)
+def test_numbers_that_no_export_writes_are_refused(
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, name: str, change: Any, complaint: str
+) -> None:
+    tensors = read_stored(folder.path)
+    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path: tensors | {name: change(tensors[name])})
+    with pytest.raises(ModelError, match=complaint):
+        NativeRuntime(folder, kernels.Kernels())
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -33,3 +33,50 @@ def test_a_graph_that_is_cut_off_is_refused(size: int, tmp_path: Path) -> None:
     graph.write_bytes(graph.read_bytes()[:size])
     with pytest.raises(ModelError, match=r"decoder.onnx: its tensors cannot be read"):
         read_stored(tmp_path / "model")
+
+
+def test_an_empty_file_of_weights_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").touch()
+    with pytest.raises(ModelError, match=r"weights.bin: cannot be mapped into memory"):
+        read_stored(tmp_path)
+
+
+def message(*fields: tuple[int, int | bytes]) -> bytes:
+    """Of protocol buffers; all of it is short."""
+    parts = []
+    for field, value in fields:
+        is_number = isinstance(value, int)
+        parts.append(bytes([field << 3 | (0 if is_number else 2), value if is_number else len(value)]))
+        parts.append(b"" if is_number else value)
+    return b"".join(parts)
+
+
+def entry(key: bytes, value: bytes) -> tuple[int, bytes]:
+    return 13, message((1, key), (2, value))
+
+
+WHERE = (entry(b"offset", b"0"), entry(b"length", b"8"))
+NAMED = (8, b"a")
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        message((1, 2), (2, 1), *WHERE),  # no name
+        message((1, 2), (2, 1), NAMED, (13, 7)),  # an entry that is a number
+        message((1, 2), (2, 9), NAMED, *WHERE),  # numbers of a kind that we do not have
+        message((1, 3), (2, 1), NAMED, *WHERE),  # other sizes
+        message((1, 2), (2, 1), NAMED, WHERE[0]),  # no length
+        message((1, 24), (2, 1), NAMED, WHERE[0], entry(b"length", b"96")),  # behind the end
+        message((1, 2), (2, 1), (8, b"\xff"), *WHERE),
+        b"\x08" + b"\xff" * 100 + b"\x01",  # a number without end
+    ],
+)
+def test_a_graph_that_nobody_has_exported_is_refused(tensor: bytes, tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").write_bytes(bytes(8))
+    (tmp_path / "decoder.onnx").write_bytes(b"")
+    (tmp_path / "encoder.onnx").write_bytes(message((7, message((5, message((1, 2), (2, 1), NAMED, *WHERE))))))
+    assert read_stored(tmp_path)["a"].tolist() == [0.0, 0.0]
+    (tmp_path / "encoder.onnx").write_bytes(message((7, message((5, tensor)))))
+    with pytest.raises(ModelError, match=r"encoder.onnx: its tensors cannot be read"):
+        read_stored(tmp_path)

@@ -28,6 +28,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 TIMEOUT = 10.0
 MOST_BYTES = 64 * 1024
 """Of an answer."""
+MOST_DIGITS = 15
+"""Of the number of a POST."""
 LEAST_INTERVAL = 1.0
 """Seconds between two POSTs."""
 NAMES: dict[Service, str] = {"youtube": "YouTube", "zoom": "Zoom"}
@@ -64,12 +66,20 @@ def ask(url: str, body: str | None = None) -> Answer:
     headers = {} if body is None else {"Content-Type": "text/plain; charset=utf-8"}
     try:
         with _opener.open(urllib.request.Request(url, data, headers), timeout=TIMEOUT) as answer:
-            return Answer(answer.status, answer.read(MOST_BYTES).decode("utf-8", "replace"))
+            return Answer(answer.status, _text_of(answer))
     except urllib.error.HTTPError as error:
         with error:
             return Answer(error.code)
     except (OSError, http.client.HTTPException):
         return Answer(0)
+
+
+def _text_of(answer: http.client.HTTPResponse) -> str:
+    """As much of it as comes in time: a service that sends a letter now and then must not hold up the captions."""
+    data, until = b"", time.monotonic() + TIMEOUT
+    while len(data) < MOST_BYTES and time.monotonic() < until and (more := answer.read1(MOST_BYTES - len(data))):
+        data += more
+    return data.decode("utf-8", "replace")
 
 
 def secret_address(service: Service, file: Path | None) -> str | None:
@@ -167,7 +177,8 @@ class Poster:
         """Zoom tells it; what was posted to YouTube before is in our file, if it was posted to the same address."""
         if self.service == "zoom":
             answer = await asyncio.to_thread(self._send, number_address(self._url), None)
-            return int(answer.text) if answer.status == 200 and answer.text.strip().isdecimal() else 0
+            digits = answer.text.strip()
+            return int(digits) if answer.status == 200 and digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
         with suppress(OSError, ValueError):
             kept = (self._numbers.read_text(encoding="utf-8") if self._numbers else "").split()
             if len(kept) == 2 and kept[0] == self._fingerprint():

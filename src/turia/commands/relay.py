@@ -20,11 +20,12 @@ from urllib.parse import quote, unquote, urlsplit
 
 from turia.commands.held import HeldEvents
 from turia.commands.posting import Poster, ask
-from turia.errors import InputError, ResourceError
+from turia.errors import FormatError, InputError, ResourceError
 from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
 from turia.formats.hls import HlsCaptions, HlsFile
 from turia.formats.subtitles import LONGEST_MS, Cue, CueMaker
 from turia.protocol.client import Follower
+from turia.protocol.events import EVENTS
 from turia.stream.speakers import SPEAKER
 from turia.system.files import write_file
 from turia.system.signals import StopRequests
@@ -37,6 +38,8 @@ HOLD_MS = LONGEST_MS + QUIET_MS + 1000.0
 TICK = 0.5
 ROOM_SECONDS = 2.0
 """How often a room is asked what it shows."""
+LATEST_MS = 10 * 366 * 86_400_000.0
+"""That the clock of a session can show."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,8 @@ class CaptionRelay:
 
     def connected(self, began: float, ms: float) -> None:
         """The clock of the session is known, and what it showed then. Reconnections do not change it."""
+        if not 0 <= ms <= LATEST_MS:
+            raise FormatError(f"the server says that the session's clock shows {ms!r:.30}, expected milliseconds")
         if self._began is None:
             self._began, self._joined_ms = began, ms
             if self._hls is not None:
@@ -240,6 +245,19 @@ class CaptionRelay:
         return self._began + ms / 1000
 
 
+def checked(event: dict[str, Any]) -> dict[str, Any]:
+    """An event as a server sent it: refused if it cannot be passed on. It may be one of a later release."""
+    ms = event.get("ms")
+    if ms is not None and (isinstance(ms, bool) or not isinstance(ms, int | float) or not 0 <= ms <= LATEST_MS):
+        raise FormatError(f"the server sent an event with the time {ms!r:.30}, expected milliseconds of the session")
+    if event.get("type") in EVENTS.kinds:
+        try:
+            EVENTS.from_json(event)
+        except InputError as error:
+            raise FormatError(f"the server sent an event that is none: {error}") from None
+    return event
+
+
 async def follow(follower: Follower, relay: CaptionRelay) -> None:
     """Passes all events of the session on, up to its end."""
     async with follower:
@@ -247,7 +265,7 @@ async def follow(follower: Follower, relay: CaptionRelay) -> None:
             if follower.began is not None:
                 relay.connected(follower.began, follower.welcomed_ms)
             if event is not None:
-                relay.take(event)
+                relay.take(checked(event))
             elif follower.connected:
                 relay.tick()
 
@@ -293,7 +311,9 @@ def _session_in(info: dict[str, Any], language: str | None) -> str | None:
     if language is None:
         found = info.get("session")
     else:
-        found = next((item["session"] for item in info.get("languages", []) if item["language"] == language), None)
+        offered = info.get("languages")
+        items = [item for item in offered if isinstance(item, dict)] if isinstance(offered, list) else []
+        found = next((item.get("session") for item in items if item.get("language") == language), None)
     return found if isinstance(found, str) else None
 
 

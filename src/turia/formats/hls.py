@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 
+from turia.errors import FormatError
 from turia.formats.subtitles import Cue, format_cue
 
 SEGMENT_SECONDS = 6.0
@@ -18,6 +19,8 @@ USUAL_START = 900_000
 """Ticks at which segmenters of videos usually begin."""
 PLAYLIST = "captions.m3u8"
 LOCAL_ZERO = "00:00:00.000"
+LONGEST_DAYS = 7
+"""Of a track. Each six seconds are a file: who says that a session is a thousand years old would fill the disk."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class HlsCaptions:
 
     def until(self, seconds: float) -> list[HlsFile]:
         """The segments that are over at this second of the session; no cue that begins before it may come any more."""
+        _check_length(seconds)
         files = []
         while (self._segments + 1) * self._seconds <= seconds:
             files.append(self._segment())
@@ -52,6 +56,7 @@ class HlsCaptions:
     def finish(self, seconds: float) -> list[HlsFile]:
         """All that is left of a session that ended at this second."""
         last = max([seconds, *(cue.end / 1000 for _, cue in self._cues)])
+        _check_length(last)
         files = []
         while self._segments * self._seconds < last:
             files.append(self._segment())
@@ -82,3 +87,11 @@ class HlsCaptions:
 
     def _name(self, index: int) -> str:
         return f"captions-{index:06d}.vtt"
+
+
+def _check_length(seconds: float) -> None:
+    if seconds > 86_400 * LONGEST_DAYS:
+        raise FormatError(
+            f"the session's clock shows {seconds / 86_400:.0f} days, expected at most {LONGEST_DAYS} for a track of "
+            "HLS; begin another session"
+        )

@@ -20,6 +20,8 @@ from turia.schema import JsonObject, read_json, write_json
 from turia.stream.trace import RECORDS, Trace, Write, parse_trace
 
 VERSION = 1
+LATEST = 10 * 366 * 86_400.0
+"""Seconds after which nobody waits for the next word."""
 KIND = "recording"
 
 
@@ -56,6 +58,10 @@ def _of_trace(trace: Trace, path: str | None) -> Iterator[TimedEvent]:
             at = record.read_seconds if by_speech else None if record.ms is None else record.ms / 1000
             if at is None:
                 raise FormatError(f"word {record.index} has no time, so it cannot be replayed", path)
+            if at > LATEST:
+                raise FormatError(
+                    f"word {record.index} comes after {at:.0e} seconds, expected a time of a speech", path
+                )
             seconds = max(seconds, at)
         yield TimedEvent(seconds, RECORDS.to_json(record))
 
@@ -68,8 +74,8 @@ def _of_recording(lines: list[str], path: str | None) -> Iterator[TimedEvent]:
     for number, line in enumerate(lines[1:], start=2):
         event = _object(line, path, number)
         ms = event.get("ms", 0.0)
-        if isinstance(ms, bool) or not isinstance(ms, int | float):
-            raise FormatError("ms is no number", path, number)
+        if isinstance(ms, bool) or not isinstance(ms, int | float) or abs(ms) > 1000 * LATEST:
+            raise FormatError("ms is no number of milliseconds", path, number)
         if event.get("type") in ("source", "write") and not isinstance(event.get("word"), str):
             raise FormatError("a word is missing", path, number)
         if event.get("type") == "sentence" and not {"source_words", "target_words"} <= event.keys():

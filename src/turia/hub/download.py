@@ -122,9 +122,10 @@ def _weight_files(model: str, sizes: dict[str, int], download: Callable[[str], P
         return [SAFETENSORS]
     if INDEX in sizes:
         parts = read_json(download(INDEX), "a list of weight files", ModelError).get("weight_map")
-        names = sorted(set(parts.values())) if isinstance(parts, dict) else []
-        if names and all(name in sizes for name in names):
-            return names
+        named = list(parts.values()) if isinstance(parts, dict) else []
+        # Beside the list, in no other folder.
+        if named and all(isinstance(name, str) and name in sizes and Path(name).name == name for name in named):
+            return sorted(set(named))
     if PICKLE in sizes:
         return [PICKLE]
     raise ModelError(f"{model}: the repository has no weights; expected {SAFETENSORS} or {PICKLE}")

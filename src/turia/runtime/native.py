@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 
 _CLOSING = np.array(CLOSING_IDS, dtype=np.int64)
+_LARGEST = 63
+"""Weight of an export. Native code adds two products with unsigned bytes in 16 bits."""
 
 
 class NativeRuntime:
@@ -228,7 +230,7 @@ class _Packer:
         source = "target_embedding" if shape.joint else "source_embedding"
         logits = self.packed(
             LOGITS,
-            self.tensor("target_embedding.weight", shape.target_vocabulary, shape.width).T,
+            self.small("target_embedding", shape.target_vocabulary, shape.width).T,
             self.tensor("target_embedding.scale", shape.target_vocabulary),
             self.tensor("logits_bias", shape.target_vocabulary) if shape.logits_bias else None,
         )
@@ -256,7 +258,7 @@ class _Packer:
             decoder_layers=shape.decoder_layers,
             is_decoder=is_decoder,
             activation=shape.activation,
-            embedding=self.tensor(f"{embedding}.weight", pieces, shape.width),
+            embedding=self.small(embedding, pieces, shape.width),
             embedding_scale=self.copy(f"{embedding}.scale", pieces),
             embedding_factor=float(np.float32(shape.width**0.5)) if shape.scaled_embedding else 1.0,
             output=output,
@@ -284,7 +286,7 @@ class _Packer:
         )
 
     def matrix(self, name: str, inputs: int, outputs: int, positive: bool = False) -> PackedMatrix:
-        weight, scale = self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.scale", outputs)
+        weight, scale = self.small(name, inputs, outputs), self.tensor(f"{name}.scale", outputs)
         return self.packed(name, weight, scale, self.tensor(f"{name}.bias", outputs), positive)
 
     def packed(self, name: str, weight: Any, scale: Any, bias: Any, positive: bool = False) -> PackedMatrix:
@@ -305,10 +307,19 @@ class _Packer:
     def copy(self, name: str, *sizes: int) -> npt.NDArray[Any]:
         return np.array(self.tensor(name, *sizes))
 
-    def tensor(self, name: str, *sizes: int) -> npt.NDArray[Any]:
-        """A tensor that must be there and have these sizes."""
+    def small(self, name: str, *sizes: int) -> npt.NDArray[np.int8]:
+        """The int8 weights of a matrix or of an embedding."""
+        weights = self.tensor(f"{name}.weight", *sizes, kind=np.int8)
+        if int(weights.max(initial=0)) > _LARGEST or int(weights.min(initial=0)) < -_LARGEST:
+            raise ModelError(f"{self.folder.path}: {name}.weight has numbers beyond {_LARGEST}, which no export writes")
+        return weights
+
+    def tensor(self, name: str, *sizes: int, kind: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+        """A tensor that must be there and have these sizes and numbers of this kind: native code looks no more."""
         tensor = self.tensors.get(name)
         if tensor is None or tensor.shape != sizes:
             found = "is missing" if tensor is None else f"has the sizes {tensor.shape}"
             raise ModelError(f"{self.folder.path}: the graphs do not fit config.json: {name} {found}, expected {sizes}")
+        if tensor.dtype != kind:
+            raise ModelError(f"{self.folder.path}: {name} has numbers of {tensor.dtype}, expected {np.dtype(kind)}")
         return tensor

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from turia.errors import ModelError
 from turia.runtime.folder import ModelFolder, write_sums
 from turia.runtime.shape import Shape
-from turia.runtime.tensors import read_stored
+from turia.runtime.tensors import mapped, read_stored
 from turia.runtime.weights import decoder_layers, encoder_layers
 
 PACKED_FILE = "packed.bin"
@@ -68,12 +68,12 @@ def shared_matrices(folder: ModelFolder) -> dict[str, Bytes]:
     if PACKED_FILE not in folder.listed:
         return {}
     path, found, begin = folder.path / PACKED_FILE, dict[str, Bytes](), 0
-    mapped = np.memmap(path, dtype=np.int8, mode="r")
+    numbers = mapped(path, np.int8)
     for name, size in matrix_sizes(folder.config.shape).items():
         sizes = packed_sizes(*size)
         end = begin + int(np.prod(sizes))
-        if end > len(mapped):
-            raise ModelError(f"{path}: {len(mapped)} bytes, fewer than the matrices of config.json take")
-        found[name] = np.asarray(mapped[begin:end]).reshape(sizes)
+        if end > len(numbers):
+            raise ModelError(f"{path}: {len(numbers)} bytes, fewer than the matrices of config.json take")
+        found[name] = np.asarray(numbers[begin:end]).reshape(sizes)
         begin = end
     return found

@@ -23,9 +23,17 @@ _TYPES: dict[int, npt.DTypeLike] = {1: np.float32, 3: np.int8}
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 
 
+def mapped(path: Path, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The numbers of a file, which are read when they are used."""
+    try:
+        return np.memmap(path, dtype=kind, mode="r")
+    except (OSError, ValueError) as error:  # an empty file, for one
+        raise ModelError(f"{path}: cannot be mapped into memory: {error}") from error
+
+
 def read_stored(folder: Path) -> Tensors:
     """The tensors of the encoder and the decoder that lie in the file of weights, which is mapped and not copied."""
-    weights = np.memmap(folder / WEIGHTS_FILE, dtype=np.uint8, mode="r")
+    weights = mapped(folder / WEIGHTS_FILE, np.uint8)
     tensors: Tensors = {}
     sides: tuple[Side, Side] = ("encoder", "decoder")
     for side in sides:
@@ -46,10 +54,10 @@ def _stored_tensors(model: memoryview, weights: npt.NDArray[np.uint8]) -> Iterat
             if not place:
                 continue  # it lies in the graph itself: a constant of its nodes
             numbers = {field: value for field, value in fields if isinstance(value, int)}
-            name = next(bytes(value).decode() for field, value in fields if field == 8 and not isinstance(value, int))
+            names = [bytes(value).decode() for field, value in fields if field == 8 and not isinstance(value, int)]
             begin, length = int(place["offset"]), int(place["length"])
             kind = _TYPES[numbers[2]]
-            yield name, weights[begin : begin + length].view(kind).reshape(_sizes(fields))
+            yield names[0], weights[begin : begin + length].view(kind).reshape(_sizes(fields))
 
 
 def _sizes(fields: list[tuple[int, int | memoryview]]) -> list[int]:
@@ -63,7 +71,8 @@ def _sizes(fields: list[tuple[int, int | memoryview]]) -> list[int]:
 
 def _entry(message: int | memoryview) -> tuple[str, str]:
     """A key and its value."""
-    assert not isinstance(message, int)
+    if isinstance(message, int):
+        raise ValueError("an entry that is a number")
     texts = {field: bytes(value).decode() for field, value in _fields(message) if not isinstance(value, int)}
     return texts[1], texts[2]
 
@@ -108,6 +117,9 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
     number, shift = 0, 0
     while True:
         byte = message[at]
+        if shift > 63:
+            # A number of a megabyte would take minutes.
+            raise ValueError("a number of more than 64 bits")
         number |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
         if byte < 128:

@@ -29,8 +29,8 @@ from turia.server.limits import Bucket, Limits
 
 FRAMES_PER_SECOND, FRAMES_AT_ONCE = 20.0, 200.0
 """Control frames and fragments. Browsers send a few of them in a minute."""
-SLICE = 4096
-"""Bytes that are parsed at once: some hundred frames, a few milliseconds."""
+SLICE = 1200
+"""Bytes that are parsed at once: as many empty frames as may come at once, two milliseconds."""
 CLOSE_SECONDS = 2.0
 """For a client to answer a close."""
 SPARE_FILES = 100
