@@ -42,6 +42,7 @@ corpus = {{ format = "plain", source = "source.de", target = "target.en" }}
 
 def test_a_model_from_a_hub_is_streamed_with_every_policy(hub: LocalHub, home: Path, tmp_path: Path) -> None:
     model = write_run(tmp_path / "run", RECIPE)
+    assert model.logits_bias is not None
     with torch.no_grad():
         model.logits_bias[BRK_ID] -= 5  # random weights might end at once, and such a model is not added
     save_checkpoint(RunFolder(tmp_path / "run").checkpoint(1), model)
