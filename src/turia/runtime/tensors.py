@@ -6,6 +6,7 @@ an initialiser has its sizes (1), type (2), name (8), and where its numbers are 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,22 @@ _TYPES: dict[int, npt.DTypeLike] = {1: np.float32, 3: np.int8}
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 
 
-def read_stored(folder: Path) -> Tensors:
+def map_weights(folder: Path) -> mmap.mmap:
+    """The file of weights, mapped into memory."""
+    with (folder / WEIGHTS_FILE).open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def let_go(mapped: mmap.mmap) -> None:
+    """Gives the pages back that were read: they come again from the file if they are needed, and count until then as
+    nobody's."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def read_stored(folder: Path, mapped: mmap.mmap | None = None) -> Tensors:
     """The tensors of the encoder and the decoder that lie in the file of weights, which is mapped and not copied."""
-    weights = np.memmap(folder / WEIGHTS_FILE, dtype=np.uint8, mode="r")
+    weights = np.frombuffer(map_weights(folder) if mapped is None else mapped, dtype=np.uint8)
     tensors: Tensors = {}
     sides: tuple[Side, Side] = ("encoder", "decoder")
     for side in sides:
