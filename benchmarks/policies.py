@@ -38,6 +38,8 @@ from turia.runtime.folder import SHORT_SUM, load_folder, write_config, write_sum
 BASE = "wait-k"
 LAGS = (3.0, 4.0, 5.0)
 """AL at which policies are compared in one sentence."""
+MODEL_LAGS = (3.0, 4.0, 5.0, 6.0, 8.0)
+"""AL at which models are compared, each with its best policy there."""
 HEADS = ("policy", "BLEU", "to wait-k (p)", "AL", "LongYAAL", "calls/word", "words/s")
 
 
@@ -136,6 +138,28 @@ def goals(own: Sequence[Point], bound: float | None) -> list[str]:
     return lines
 
 
+def compared(found: Sequence[Point]) -> list[str]:
+    """A table of several models, in lines: BLEU of each one's best policy at some AL, and of whole sentences. A model
+    that was run in several ways has a row for each."""
+    lines = [f"| model | {' | '.join(f'AL {al:g}' for al in MODEL_LAGS)} | whole sentences |"]
+    lines.append("|---" + "|---:" * (len(MODEL_LAGS) + 1) + "|")
+    groups = _groups(one for one in found if not one.whole)
+    ways = {(one.segments, one.beam, one.recompute) for group in groups for one in group}
+    for group in groups:
+        first, curves = group[0], dict[str, list[Point]]()
+        for point in group:
+            curves.setdefault(point.name, []).append(point)
+        cells = []
+        for al in MODEL_LAGS:
+            there = [(bleu, name) for name, curve in curves.items() if (bleu := at(curve, al)) is not None]
+            cells.append(f"{max(there)[0]:.1f} ({max(there)[1]})" if there else "")
+        bound = [one for one in found if one.whole and (one.system, one.beam) == (first.system, first.beam)]
+        cells.append(f"{bound[0].bleu:.1f}" if bound else "")
+        name = first.system if len(ways) == 1 else _title(first, several=True)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
     """What the page says about a sweep."""
     found = points(results)
@@ -145,6 +169,9 @@ def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
     lines = [f"{what} {day:%-d %B %Y}, `python -m benchmarks.policies recipes/{name}.toml`.", ""]
     lines += [f"![BLEU against AL of every policy, {test['name']}](figures/{name}.svg)", ""]
     bounds = {(one.system, one.beam, one.recompute): one for one in found if one.whole}
+    if len(results["models"]) > 1:
+        lines += ["BLEU of each model's best policy at equal latency, on the lines between the points below:", ""]
+        lines += [*compared(found), ""]
     for group in _groups(one for one in found if not one.whole):
         first = group[0]
         bound = bounds.get((first.system, first.beam, first.recompute))
@@ -177,7 +204,7 @@ def _title(point: Point, several: bool) -> str:
     parts = [point.system] if several else []
     parts += [sentences, search, *(["decoder states computed again"] if point.recompute else [])]
     title = ", ".join(parts)
-    return title[0].upper() + title[1:]
+    return title if several else title[0].upper() + title[1:]
 
 
 def draw(results: dict[str, Any], path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.page import put
-from benchmarks.policies import at, draw, goals, points, section, store
+from benchmarks.policies import at, compared, draw, goals, points, section, store
 from turia.policy.dial import DialPoint
 from turia.runtime.folder import load_folder
 
@@ -61,6 +61,22 @@ def test_the_share_of_the_distance_to_whole_sentences() -> None:
     # At AL 3: 20.0 - 19.0 of 22.0 - 19.0. At AL 5: 21.5 - 20.5 of 22.0 - 20.5.
     assert goals(own, 22.0) == ["`alignatt`: +1.0, 33% at AL 3; +0.8, 38% at AL 4; +1.0, 67% at AL 5."]
     assert goals(own, None) == ["`alignatt`: +1.0 at AL 3; +0.8 at AL 4; +1.0 at AL 5."]
+
+
+def test_models_are_compared_by_their_best_policies() -> None:
+    other = [row("wait-k:k=2,rounding=floor", 2.0, 10.0, system="mine"), row("wait-k:k=8", 6.0, 14.0, system="mine")]
+    both = results(*(one for one in MEASURED["results"] if one["beam"] == 4), *other)
+    both["models"].append({"name": "mine", "sha256": "0" * 64})
+    assert compared(points(both)) == [
+        "| model | AL 3 | AL 4 | AL 5 | AL 6 | AL 8 | whole sentences |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        "| de-en | 20.0 (alignatt) | 20.8 (alignatt) | 21.5 (alignatt) | 21.0 (wait-k) |  | 22.0 |",
+        "| mine | 11.0 (wait-k) | 12.0 (wait-k) | 13.0 (wait-k) | 14.0 (wait-k) |  |  |",
+    ]
+    page = section(both, "policies-offline-dev-de-en", DAY)
+    assert "| mine | 11.0 (wait-k) |" in page
+    assert "**mine, the reference's sentences, beam 4**" in page
+    assert "equal latency" not in section(MEASURED, "policies-dev-de-en", DAY)
 
 
 def test_what_is_written_takes_the_place_of_what_was_there() -> None:

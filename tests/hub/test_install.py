@@ -114,7 +114,8 @@ def test_a_full_disk_leaves_nothing(
 
     monkeypatch.setattr("turia.export.folder.save_graphs", full)
     assert main(["models", "add", str(checkpoints[OPUS])]) == 1
-    assert "No space left on device" in capsys.readouterr().err.splitlines()[-1]
+    said = f"error: {home / 'opus-mt-de-en'}: could not be written: No space left on device; nothing was installed"
+    assert capsys.readouterr().err.splitlines()[-1] == said
     assert not list(home.iterdir())
 
 

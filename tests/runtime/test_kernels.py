@@ -48,7 +48,7 @@ def test_weights_that_processes_share_give_the_same_scores(folder: ModelFolder) 
     ids, full = np.arange(10, 15), np.full(5, 5)
     scores = []
     for name in ("onnx", "onnx-shared"):
-        runtime = open_runtime(folder, kernels=name)  # type: ignore[arg-type]
+        runtime = open_runtime(folder, kernels=name)
         assert isinstance(runtime, Runtime)
         [memory] = runtime.encode([EncodeRequest(None, ids, full)])
         [(_, logits)] = runtime.decode([DecodeRequest(None, memory, ids[:1], full[:1])])

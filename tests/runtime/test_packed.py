@@ -69,7 +69,7 @@ def test_native_code_computes_the_same_with_it(shared: ModelFolder) -> None:
         [memory] = runtime.encode([EncodeRequest(None, ids, full)])
         [(_, logits)] = runtime.decode([DecodeRequest(None, memory, ids[:1], full[:1])])
         scores.append(logits)
-    np.testing.assert_array_equal(*scores)
+    np.testing.assert_array_equal(scores[0], scores[1])
 
 
 def test_a_file_of_another_model_is_refused(shared: ModelFolder, tmp_path: Path) -> None:

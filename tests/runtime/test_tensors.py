@@ -11,7 +11,7 @@ import pytest
 from turia.errors import ModelError
 from turia.export.stored import read_tensors
 from turia.runtime.folder import graph_file
-from turia.runtime.tensors import read_stored
+from turia.runtime.tensors import let_go, map_weights, read_stored
 from turia.runtime.translator import find_model
 
 
@@ -24,6 +24,16 @@ def test_the_tensors_are_those_that_onnx_reads(tmp_path: Path) -> None:
     for name, tensor in expected.items():
         assert found[name].dtype == tensor.dtype
         np.testing.assert_array_equal(found[name], tensor)
+
+
+def test_pages_that_were_let_go_come_again() -> None:
+    folder = find_model("de-en")
+    mapped = map_weights(folder)
+    weight = read_stored(folder, mapped)["memory.weight"]
+    before = weight.copy()
+    let_go(mapped)
+    np.testing.assert_array_equal(weight, before)
+    assert not weight.flags.writeable
 
 
 @pytest.mark.parametrize("size", [1, 700, 4000])

@@ -66,6 +66,9 @@ def add(
     policy: Annotated[
         str | None, typer.Option(metavar="NAME[:KEY=VALUE,...]", help="Policy that streams use by default.")
     ] = None,
+    recase: Annotated[
+        bool, typer.Option("--recase", help="For input without case and punctuation: give words the likely ones.")
+    ] = False,
 ) -> None:
     """Install a model: OPUS-MT (Marian), M2M-100 or NLLB-200.
 
@@ -77,7 +80,7 @@ def add(
     from turia.hub.install import add as install
     from turia.system.console import Display
 
-    wanted = Wanted(source, target, precision, gamma, beam, policy or POLICY)
+    wanted = Wanted(source, target, precision, gamma, beam, policy or POLICY, recase)
     with Display("add") as display:
         added = install(model, wanted, name, revision, display.update)
     origin, config = added.origin, added.config
@@ -87,6 +90,8 @@ def add(
         f"licence: {origin.licence or 'not said; ask its authors'}",
         f"{config.source_language} → {config.target_language}: {added.said} → {added.translated}",
     ]
+    if not config.recases:
+        lines.append("input: words with case and punctuation, as people write them; without, give --recase")
     if not added.finds_sentences:
         lines.append(f"no segmenter of {config.source_language!r}: the input needs punctuation (--punctuation)")
     for line in lines:

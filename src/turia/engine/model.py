@@ -70,6 +70,8 @@ class Model:
     """Whether streams compute the decoder's states of written words again, unless told otherwise."""
     normalises: bool = True
     """Whether it was trained on words as a recogniser says them; else it gets them as they are."""
+    recases: bool = False
+    """Whether words get the case and the full stops that written text has (casing.py)."""
     languages: tuple[str, str] = ("", "")
     """Codes of source and target. Not to be read out of the name: `pt-BR-en` has one hyphen too many."""
     fingerprint: str = ""

@@ -18,6 +18,7 @@ from itertools import repeat
 from typing import Any
 
 from turia.engine.backend import Steps, run_steps
+from turia.engine.casing import recased
 from turia.engine.flow import FlowWriter
 from turia.engine.free import FreeSentence, check_cut, write_free, write_free_rest
 from turia.engine.model import Model
@@ -251,7 +252,7 @@ class Stream:
     def _take(self, released: ReleasedWord, records: list[Record]) -> Steps[None]:
         """A word becomes visible to the translator, or a sentence is closed."""
         if released.word is not None:
-            pieces = self._pieces(released.word, records)
+            pieces = self._pieces(released.word, records, released.ends_sentence)
             if not self._fits(pieces):
                 cut = f"cut after {self.current.writer.source.words} words"
                 records.append(Note("long-sentence", self.sentence, cut))
@@ -265,8 +266,11 @@ class Stream:
         else:
             yield from self.current.write_allowed(records)
 
-    def _pieces(self, word: str, records: list[Record]) -> tuple[int, ...]:
+    def _pieces(self, word: str, records: list[Record], ends: bool = False) -> tuple[int, ...]:
         """The pieces of a source word; none if it normalises to nothing."""
+        if self.model.recases:
+            begins = self.current.writer.source.words == 0
+            word = recased(word, self.model.source_subwords, begins=begins, ends=ends)
         pieces, problem = source_word(self.model, word)
         if problem is not None:
             self.counts.replaced += 1

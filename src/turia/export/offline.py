@@ -52,6 +52,8 @@ class Wanted:
     gamma: float = 1.0
     beam: int = 1
     policy: str = POLICY
+    recases: bool = False
+    """Whether streams give words case and full stops, as their recogniser does not."""
 
 
 def convert(
@@ -84,6 +86,7 @@ def convert(
         source_piece=languages.source_piece,
         target_piece=languages.target_piece,
         closes_prefixes=True,
+        recases=wanted.recases,
     )
     tensors = graph_tensors(shape, OurWeights(read, shape, vocabulary.unknown), wanted.precision)
     with TemporaryDirectory(prefix="turia-") as made:

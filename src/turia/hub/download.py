@@ -33,7 +33,8 @@ from turia.errors import InputError, ModelError, ResourceError, TuriaError
 from turia.export.families import CONFIG, read_checkpoint
 from turia.export.offline import Origin
 from turia.export.plain_weights import INDEX, PICKLE, SAFETENSORS
-from turia.export.vocabulary import SHARED_SPM, SOURCE_SPM, TARGET_SPM, TOKENIZER, TOKENIZER_CONFIG, VOCABULARY
+from turia.export.tokenizer_json import TOKENIZER
+from turia.export.vocabulary import SHARED_SPM, SOURCE_SPM, TARGET_SPM, TOKENIZER_CONFIG, VOCABULARY
 from turia.hub.resume import fetch_large
 from turia.system.files import read_json
 

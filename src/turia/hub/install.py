@@ -88,8 +88,11 @@ def add(model: str, wanted: Wanted, name: str | None, revision: str | None, show
             show(0.9, "testing")
             said, translated = try_out(new)
         finds = (place / SETTINGS_FILE).exists()
-    except OSError as error:
-        raise ResourceError(f"{place}: could not be written: {error.strerror}; nothing was installed") from error
+    except (OSError, ResourceError) as error:
+        # The writer of model folders names the folder that it wrote to, which nobody has heard of.
+        cause = error.__cause__ if isinstance(error, ResourceError) else error
+        why = cause.strerror if isinstance(cause, OSError) else str(error)
+        raise ResourceError(f"{place}: could not be written: {why}; nothing was installed") from error
     show(1.0, "installed")
     return Added(name, place, config, origin, said, translated, finds)
 

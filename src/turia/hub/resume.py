@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
 from huggingface_hub.file_download import http_get, repo_folder_name
-from huggingface_hub.utils import build_hf_headers
+from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # public, and exported when it is used
 
 from turia.errors import ResourceError
 from turia.system.locks import hold

@@ -105,6 +105,8 @@ class ModelConfig:
     """Whether streams compute the decoder's states of written words again, unless told otherwise."""
     free: bool = False
     """Whether it was trained to work without a segmenter too."""
+    recases: bool = False
+    """Whether words get the case and the full stops that the model knows from written text."""
 
     def __post_init__(self) -> None:
         checked(ModelConfig, vars(self))
@@ -122,6 +124,10 @@ class ModelConfig:
         for key, (piece, vocabulary) in pieces.items():
             if piece is not None and not 0 <= piece < vocabulary:
                 raise ConfigError(f"{key} is {piece}, but there are {vocabulary} pieces")
+        if self.recases and self.normalisation != AS_GIVEN:
+            raise ConfigError(
+                "recases is true, but the model was trained on words without case: normalisation is not 0"
+            )
         if self.closes_prefixes and self.shape.encoder != "bidirectional":
             raise ConfigError(f"closes_prefixes is true, but encoder {self.shape.encoder!r} keeps what it has encoded")
         default_policy(self.policy)

@@ -24,7 +24,7 @@ from turia.runtime.folder import WEIGHTS_FILE, ModelFolder
 from turia.runtime.packed import LOGITS, MEMORY, PACKED_FILE, shared_matrices
 from turia.runtime.rows import Columns, Floats
 from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
-from turia.runtime.tensors import Tensors, read_stored
+from turia.runtime.tensors import Tensors, let_go, map_weights, read_stored
 from turia.runtime.weights import decoder_layers, encoder_layers
 from turia.text.choice import Flags
 from turia.text.layout import Ints
@@ -221,7 +221,8 @@ class _Packer:
 
     def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
         self.folder, self.shape, self.kernels = folder, folder.config.shape, kernels
-        self.tensors: Tensors = read_stored(folder.path)
+        self.mapped = map_weights(folder.path)
+        self.tensors: Tensors = read_stored(folder.path, self.mapped)
         self.shared = shared_matrices(folder)
 
     def sides(self) -> tuple[PackedSide, PackedSide]:
@@ -237,7 +238,10 @@ class _Packer:
         memory = self.matrix(MEMORY, shape.width, 2 * shape.decoder_layers * shape.width)
         rows = {"source": shape.source_vocabulary, "target": shape.target_vocabulary}
         encoder = self.side(source, rows["target" if shape.joint else "source"], encoder_layers(shape), memory, False)
-        return encoder, self.side("target_embedding", rows["target"], decoder_layers(shape), logits, True)
+        decoder = self.side("target_embedding", rows["target"], decoder_layers(shape), logits, True)
+        # Matrices were copied or are shared as packed ones: of this file only embeddings are looked at from now on.
+        let_go(self.mapped)
+        return encoder, decoder
 
     def side(
         self, embedding: str, pieces: int, layers: list[str], output: PackedMatrix, is_decoder: bool

@@ -6,6 +6,7 @@ an initialiser has its sizes (1), type (2), name (8), and where its numbers are 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,26 @@ def mapped(path: Path, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         raise ModelError(f"{path}: cannot be mapped into memory: {error}") from error
 
 
-def read_stored(folder: Path) -> Tensors:
+def map_weights(folder: Path) -> mmap.mmap:
+    """The file of weights, mapped into memory."""
+    path = folder / WEIGHTS_FILE
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # an empty file, for one
+        raise ModelError(f"{path}: cannot be mapped into memory: {error}") from error
+
+
+def let_go(file: mmap.mmap) -> None:
+    """Gives the pages back that were read: they come again from the file if they are needed, and count until then as
+    nobody's."""
+    if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        file.madvise(mmap.MADV_DONTNEED)
+
+
+def read_stored(folder: Path, file: mmap.mmap | None = None) -> Tensors:
     """The tensors of the encoder and the decoder that lie in the file of weights, which is mapped and not copied."""
-    weights = mapped(folder / WEIGHTS_FILE, np.uint8)
+    weights = np.frombuffer(map_weights(folder) if file is None else file, dtype=np.uint8)
     tensors: Tensors = {}
     sides: tuple[Side, Side] = ("encoder", "decoder")
     for side in sides:

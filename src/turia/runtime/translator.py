@@ -130,6 +130,7 @@ class Translator:
             max_positions=shape.max_positions,
             source_opening=shape.source_opening,
             normalises=config.normalisation != AS_GIVEN,
+            recases=config.recases,
             languages=languages,
             fingerprint=folder.sha256()[:SHORT_SUM],
             beam=settings.beam,
