@@ -15,6 +15,7 @@ import numpy as np
 
 from turia.engine.backend import DecodeRequest, LookRequest, Steps
 from turia.engine.terms import FORCED, Floats, Pieces, bare
+from turia.segmenter.online import is_words
 from turia.text.subwords import Subwords
 from turia.text.symbols import STOPPING_IDS
 
@@ -32,14 +33,12 @@ _PIECES = 6
 
 
 class _Note(NamedTuple):
-    piece: int
-    """That was written in place of the word: the first of a term."""
     word: str
     """The model's own, bare."""
     places: tuple[int, ...]
     """Of the term in the source."""
-    length: int
-    """Words of the term's translation."""
+    target: tuple[str, ...]
+    """The translation of the term, bare: what was to be written in place of the word."""
 
 
 class _Displaced(NamedTuple):
@@ -59,9 +58,9 @@ class DisplacedWords:
     def __bool__(self) -> bool:
         return bool(self._notes)
 
-    def note(self, written: Sequence[int], piece: int, word: str, places: Sequence[int], length: int) -> None:
-        """Behind `written`, the `piece` that begins a term has displaced this word."""
-        self._notes[tuple(written)] = _Note(piece, word, tuple(places), length)
+    def note(self, written: Sequence[int], word: str, places: Sequence[int], target: Sequence[str]) -> None:
+        """Behind `written`, a term's translation is likelier than this word of the model's own."""
+        self._notes[tuple(written)] = _Note(word, tuple(places), tuple(target))
 
     def forget(self, written: Sequence[int]) -> None:
         """Behind `written`, the model says the same as the glossary by now, as it has heard more."""
@@ -71,30 +70,30 @@ class DisplacedWords:
         """What was displaced in `written`."""
         found: dict[str, _Displaced] = {}
         for begin, note in self._within(written):
-            before = found.get(note.word, _Displaced(set(), False))
-            is_near = len(subwords.decode_words(list(written[begin:]))) <= note.length
-            found[note.word] = _Displaced(before.places | set(note.places), before.is_near or is_near)
+            words = [bare(word) for word in subwords.decode_words(list(written[begin:]))]
+            if words[:1] == [note.target[0]]:
+                before = found.get(note.word, _Displaced(set(), False))
+                is_near = before.is_near or len(words) <= len(note.target)
+                found[note.word] = _Displaced(before.places | set(note.places), is_near)
         return found
 
     def to_json(self, written: Sequence[int]) -> list[list[Any]]:
         """Of `written` alone: other hypotheses are looked at anew."""
-        return [[begin, note.word, list(note.places), note.length] for begin, note in self._within(written)]
+        return [[begin, note.word, list(note.places), list(note.target)] for begin, note in self._within(written)]
 
     def read_json(self, data: Sequence[Any], written: Sequence[int]) -> None:
         """Takes what `to_json` gave for the same `written`. A TypeError or a ValueError if that cannot be."""
-        for begin, word, places, length in data:
-            numbers = [begin, *places, length]
-            if not isinstance(word, str) or any(type(number) is not int or number < 0 for number in numbers):
+        for begin, word, places, target in data:
+            numbers = all(type(number) is int and number >= 0 for number in [begin, *places])
+            if not numbers or begin >= len(written) or not target or not is_words([word, *target]):
                 raise ValueError("words that a glossary has displaced")
-            self.note(written[:begin], written[begin], word, places, length)
+            self.note(written[:begin], word, places, target)
 
     def _within(self, written: Sequence[int]) -> list[tuple[int, _Note]]:
         return [
             (len(before), note)
             for before, note in self._notes.items()
-            if len(before) < len(written)
-            and written[len(before)] == note.piece
-            and tuple(written[: len(before)]) == before
+            if len(before) < len(written) and tuple(written[: len(before)]) == before
         ]
 
 

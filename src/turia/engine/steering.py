@@ -16,7 +16,7 @@ import numpy as np
 
 from turia.engine.backend import DecodeRequest, DecoderState, Logits, LookRequest, Steps
 from turia.engine.displaced import first_word, without_displaced
-from turia.engine.terms import Floats, Pieces, bare
+from turia.engine.terms import Floats, Pieces, bare_target
 from turia.text.glossary import Term
 from turia.text.symbols import STOPPING_IDS
 
@@ -91,20 +91,18 @@ def _with_bonuses(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logit
         }
         if len(left) < len(missing[number]):
             found[number] = terms.steered(rows[number].logits, left, before, attention.get(number))
-        chosen = int(np.argmax(found[number]))
-        _note_displaced(writer, before, terms.begun(left, before, chosen, attention.get(number)), chosen, pieces)
+        begun = terms.begun(left, before, int(np.argmax(found[number])), attention.get(number))
+        _note_displaced(writer, before, begun, pieces)
     return found
 
 
-def _note_displaced(writer: Writer, before: Sequence[int], begun: Missing, piece: int, own: Sequence[int]) -> None:
-    """If `piece` begins a term in place of the model's own word: the first of the pieces `own`."""
-    if not own or piece == own[0] or not begun:
-        return
+def _note_displaced(writer: Writer, before: Sequence[int], begun: Missing, own: Sequence[int]) -> None:
+    """If a term is `begun` in place of the model's own word: the first of the pieces `own`."""
     word = first_word(own, writer.model.target_subwords)
-    # A word of the translation itself may come in its turn.
-    if word and not any(word == bare(part) for term in begun for part in term.target):
-        places = sorted({place for places in begun.values() for place in places})
-        writer.displaced.note(before, piece, word, places, max(len(term.target) for term in begun))
+    for term, places in begun.items():
+        # A word of the translation itself may come in its turn.
+        if word and word not in bare_target(term):
+            writer.displaced.note(before, word, places, bare_target(term))
 
 
 def _attention(writer: Writer, rows: Sequence[ScoredRow], missing: Mapping[int, Missing]) -> Steps[dict[int, Floats]]:

@@ -165,11 +165,11 @@ class SentenceTerms:
         words = [bare(word) for word in self._terms.subwords.decode_words(self._finished(written))]
         wanted = Counter[tuple[str, ...]]()
         for term, places in self._places.items():
-            wanted[_target(term)] += len(places) // len(term.source)
+            wanted[bare_target(term)] += len(places) // len(term.source)
         return {
             term: places
             for term, places in self._places.items()
-            if _count(_target(term), words) < wanted[_target(term)]
+            if _count(bare_target(term), words) < wanted[bare_target(term)]
         }
 
     def _search(self, heard: Sequence[str], complete: bool) -> None:
@@ -189,7 +189,7 @@ class SentenceTerms:
 
     def writes(self, term: Term, before: Sequence[int], after: Sequence[int]) -> bool:
         """Whether a translation that goes on from `before` to `after` has the term once more."""
-        target, decode = _target(term), self._terms.subwords.decode_words
+        target, decode = bare_target(term), self._terms.subwords.decode_words
         counts = [_count(target, [bare(word) for word in decode(self._finished(one))]) for one in (before, after)]
         return counts[1] > counts[0]
 
@@ -291,7 +291,8 @@ def bare(word: str) -> str:
     return normalise_word(word).removesuffix("'s")
 
 
-def _target(term: Term) -> tuple[str, ...]:
+def bare_target(term: Term) -> tuple[str, ...]:
+    """The translation of a term, word by word as `bare` leaves it."""
     return tuple(map(bare, term.target))
 
 
