@@ -1,9 +1,11 @@
 """An event from end to end: python -m benchmarks.event [--hours 2] [--speed 20] [--rooms 3] [--viewers 200]
 
-Three rooms, two languages each, for two hours, twenty times as fast as life. 200 viewers watch. Each minute of the
-event a viewer in every room loads the page again and gets everything anew, and a speaker's connection is cut. In the
-middle the server is killed and started again. Then every transcript is checked against what was said, and against what
-an undisturbed stream makes of it:
+Three rooms, two languages each, for two hours, twenty times as fast as life. 200 viewers have the pages of the rooms
+open before anybody speaks, and watch by the rooms' own sockets. Each minute of the event a viewer in every room loads
+the page again and gets everything anew, and a speaker's connection is cut. Every other minute the operator of each room
+corrects a line, puts one in, hides one, corrects the sentence that is being spoken, or pauses the captions while
+somebody goes on speaking. In the middle the server is killed and started again. Then every transcript is checked
+against what was said, and against what an undisturbed stream makes of it, with the operator's changes:
 
 - text of both sides, word by word and line by line; SRT and WebVTT, all words in cues that do not overlap;
 - the recording, event by event; and what each viewer got, from its first event to the end, in the same order.
@@ -18,8 +20,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
-import io
 import json
 import logging
 import random
@@ -31,13 +31,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import Any
 
+from benchmarks.event_people import Digest, Lines, Operator, Viewer
 from benchmarks.server_faults import MANY, speech
 from tests.formats.cues import parse
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer, cut_connection
-from turia.formats.output import TextOutput
 from turia.policy.waitk import WaitK
 from turia.protocol.client import Follower, Speaker
 from turia.stream.trace import Record, SentenceEnd, Write
@@ -50,7 +49,8 @@ STEP = 0.1
 """Seconds between two portions of words."""
 MOST_AT_ONCE = WORDS_PER_MINUTE // 2
 """Words of a portion."""
-Event = dict[str, Any]
+OPERATED = 2.0
+"""Minutes between two things that an operator does in a room."""
 
 
 @dataclass(frozen=True)
@@ -70,62 +70,6 @@ class Size:
         return WORDS_PER_MINUTE / 60 * self.speed
 
 
-class Digest:
-    """Events in short: two are the same if all events were, in the same order."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._hash = hashlib.sha256()
-
-    def add(self, event: Event) -> None:
-        self.count += 1
-        self._hash.update(json.dumps(event, sort_keys=True).encode() + b"\n")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Digest) and self._hash.digest() == other._hash.digest()
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass
-class Viewer:
-    """Somebody in the audience, who may load the page again."""
-
-    url: str
-    session: str
-    seen: Digest = field(default_factory=Digest)
-    reloads: int = 0
-    slowest: float = 0.0
-    """Seconds until a word that was written came here."""
-    _page: asyncio.Task[None] | None = None
-
-    def open(self) -> None:
-        self._page = asyncio.create_task(self._watch())
-
-    async def reload(self) -> None:
-        """Nothing is kept: all comes again."""
-        assert self._page is not None
-        if self._page.done():
-            return
-        self._page.cancel()
-        await asyncio.gather(self._page, return_exceptions=True)
-        self.seen, self.reloads = Digest(), self.reloads + 1
-        self.open()
-
-    async def wait(self) -> None:
-        assert self._page is not None
-        await self._page
-
-    async def _watch(self) -> None:
-        async with Follower(self.url, self.session) as follower:
-            joined = None
-            async for event in follower.events():
-                self.seen.add(event)
-                joined = follower.welcomed_ms if joined is None else joined
-                if event["type"] == "write" and event["ms"] > joined and follower.began is not None:
-                    self.slowest = max(self.slowest, time.time() - follower.began - event["ms"] / 1000)
-
-
 @dataclass
 class Room:
     """What is said in a room, and the session of each language."""
@@ -133,10 +77,20 @@ class Room:
     name: str
     words: list[str]
     speaker: Speaker
+    operator: Operator
     viewers: list[Viewer] = field(default_factory=list)
-    digests: dict[str, Digest] = field(default_factory=dict)
+    digests: dict[str, Digest] = field(default_factory=lambda: {language: Digest() for language in LANGUAGES})
     said: int = 0
-    """Words so far."""
+    """Words so far, without those in a pause."""
+    paused_at: list[int] = field(default_factory=list)
+    """How many words had been said when the operator paused the captions."""
+    lost: int = 0
+    """Words that were said into pauses."""
+    speaking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def lines(self) -> dict[str, Lines]:
+        return self.operator.lines
 
     async def speak(self, size: Size) -> None:
         """Says the words at their pace, whatever happens."""
@@ -145,58 +99,95 @@ class Room:
             due = min(len(self.words), 1 + int((time.monotonic() - began) * size.words_per_second))
             # A machine that is slow makes the event longer; what happens in a minute of it stays the same.
             due = min(due, self.said + MOST_AT_ONCE)
-            for number in range(self.said, due):
-                await self.speaker.say(self.words[number], at=1000.0 * number * 60 / WORDS_PER_MINUTE)
-            self.said = due
+            async with self.speaking:
+                for number in range(self.said, due):
+                    await self._say(self.words[number], number)
+                self.said = max(self.said, due)
             await asyncio.sleep(STEP)
         await self.speaker.end()
+
+    async def _say(self, word: str, number: int) -> None:
+        await self.speaker.say(word, at=1000.0 * number * 60 / WORDS_PER_MINUTE)
+
+    async def operate(self) -> None:
+        """One thing that the operator does. While the captions are paused, other words are said."""
+        async with self.speaking:
+            if self.said == len(self.words):
+                # A session that is over cannot be paused.
+                return
+            pauses = self.operator.pauses
+            self.lost += await self.operator.act(lambda word: self._say(word, self.said))
+            if self.operator.pauses > pauses:
+                self.paused_at.append(self.said)
 
     async def listen(self) -> None:
         """What the speaker's own client gets, and one viewer of each further language who loads nothing again."""
         await asyncio.gather(*(self._listen(language) for language in LANGUAGES))
 
     async def _listen(self, language: str) -> None:
-        digest, session = self.digests.setdefault(language, Digest()), self.speaker.languages[language]
-        if session == self.speaker.session:
-            async for event in self.speaker.events():
+        digest, lines, session = self.digests[language], self.lines[language], self.speaker.languages[language]
+        async with AsyncExitStack() as stack:
+            is_own = session == self.speaker.session
+            one = self.speaker if is_own else await stack.enter_async_context(Follower(self.speaker.url, session))
+            async for event in one.events():
                 digest.add(event)
-            return
-        async with Follower(self.speaker.url, session) as follower:
-            async for event in follower.events():
-                digest.add(event)
+                lines.take(event)
 
 
 @asynccontextmanager
-async def begin_room(url: str, name: str, words: list[str]) -> AsyncIterator[Room]:
+async def begin_room(server: FakeServer, name: str, words: list[str]) -> AsyncIterator[Room]:
     """A room whose speaker has begun."""
     first, *others = MODELS
-    async with Speaker(url, model=first, k=K, punctuation=True, pause=0.0, also=others, room=name) as speaker:
-        yield Room(name, words, speaker)
+    async with Speaker(server.url, model=first, k=K, punctuation=True, pause=0.0, also=others, room=name) as speaker:
+        yield Room(name, words, speaker, Operator(server, speaker, {language: Lines() for language in LANGUAGES}))
 
 
 async def hold(server: FakeServer, size: Size, seed: int) -> list[Room]:
     """The event itself."""
     chance = random.Random(seed)
+    names = [room_name(number) for number in range(size.rooms)]
+    viewers = [
+        Viewer(server.url, names[number % size.rooms], LANGUAGES[number // size.rooms % len(LANGUAGES)])
+        for number in range(size.viewers)
+    ]
+    for viewer in viewers:
+        viewer.open()
+    while not all(viewer.waited for viewer in viewers):
+        await asyncio.sleep(STEP)
     async with AsyncExitStack() as stack:
         rooms = [
-            await stack.enter_async_context(begin_room(server.url, f"room-{i}", speech(size.words, seed + i)))
-            for i in range(size.rooms)
+            await stack.enter_async_context(begin_room(server, name, speech(size.words, seed + number)))
+            for number, name in enumerate(names)
         ]
-        for number in range(size.viewers):
-            room = rooms[number % size.rooms]
-            language = LANGUAGES[number // size.rooms % len(LANGUAGES)]
-            viewer = Viewer(server.url, room.speaker.languages[language])
-            viewer.open()
-            room.viewers.append(viewer)
+        for room in rooms:
+            room.viewers = [viewer for viewer in viewers if viewer.room == room.name]
         listening = [asyncio.create_task(room.listen()) for room in rooms]
         speaking = asyncio.gather(*(room.speak(size) for room in rooms))
-        over = asyncio.Event()
-        disturbing = asyncio.gather(_reload(rooms, size, chance, over), _kill(server, rooms, size, over))
+        over, alive = asyncio.Event(), asyncio.Lock()
+        disturbing = asyncio.gather(
+            _reload(rooms, size, chance, over),
+            _kill(server, rooms, size, over, alive),
+            *(_operate(room, size, over, alive) for room in rooms),
+        )
         await speaking
         over.set()
         await disturbing
-        await asyncio.gather(*listening, *(viewer.wait() for room in rooms for viewer in room.viewers))
+        await asyncio.gather(*listening, *(viewer.wait() for viewer in viewers))
     return rooms
+
+
+def room_name(number: int) -> str:
+    return f"room-{number}"
+
+
+async def _operate(room: Room, size: Size, over: asyncio.Event, alive: asyncio.Lock) -> None:
+    for number in range(1, ceil(size.minutes / OPERATED)):
+        await _until([room], number * OPERATED, over)
+        if over.is_set():
+            return
+        # What the server has not stored when it is killed did not happen.
+        async with alive:
+            await room.operate()
 
 
 async def _reload(rooms: list[Room], size: Size, chance: random.Random, over: asyncio.Event) -> None:
@@ -217,10 +208,13 @@ async def _until(rooms: list[Room], minute: float, over: asyncio.Event) -> None:
         await asyncio.sleep(STEP / 2)
 
 
-async def _kill(server: FakeServer, rooms: list[Room], size: Size, over: asyncio.Event) -> None:
+async def _kill(
+    server: FakeServer, rooms: list[Room], size: Size, over: asyncio.Event, alive: asyncio.Lock
+) -> None:
     await _until(rooms, size.minutes / 2, over)
-    await asyncio.to_thread(server.kill)
-    await asyncio.to_thread(server.start)
+    async with alive:
+        await asyncio.to_thread(server.kill)
+        await asyncio.to_thread(server.start)
 
 
 # --- what must be there afterwards ------------------------------------------------------------------------------------
@@ -230,22 +224,30 @@ async def _kill(server: FakeServer, rooms: list[Room], size: Size, over: asyncio
 class Expected:
     """The transcripts of an undisturbed stream."""
 
-    source: str
-    target: str
+    source: list[str]
+    """Lines."""
+    target: list[str]
 
 
-def expected(model: str, words: Sequence[str]) -> Expected:
+def expected(model: str, words: Sequence[str], paused_at: Sequence[int] = ()) -> Expected:
+    """What is made of these words; the captions were paused behind so many of them."""
     stream = fake_translators(names=MODELS)[model].stream(policy=WaitK(K), punctuation=True)
-    records: list[Record] = [record for word in words for record in stream.push(word)]
+    records: list[Record] = []
+    for number, word in enumerate(words):
+        if number in paused_at:
+            records += stream.push_pause()
+        records += stream.push(word)
     records += stream.flush()
-    target, source, said = io.StringIO(), io.StringIO(), iter(words)
-    output = TextOutput(target)
+    source, target, said = list[str](), list[str](), iter(words)
+    line: list[str] = []
     for record in records:
-        if isinstance(record, Write | SentenceEnd):
-            output.write(record)
-        if isinstance(record, SentenceEnd):
-            source.write(" ".join(next(said) for _ in range(record.source_words)) + "\n")
-    return Expected(source.getvalue(), target.getvalue())
+        if isinstance(record, Write):
+            line.append(record.word)
+        elif isinstance(record, SentenceEnd):
+            target.append(" ".join(line))
+            source.append(" ".join(next(said) for _ in range(record.source_words)))
+            line = []
+    return Expected(source, target)
 
 
 def differences(server: FakeServer, room: Room) -> list[str]:
@@ -255,15 +257,17 @@ def differences(server: FakeServer, room: Room) -> list[str]:
     if (shown["state"], shown["session"]) != ("ended", room.speaker.session):
         found.append(f"{room.name}: what the room shows")
     for model, (language, session) in zip(MODELS, room.speaker.languages.items(), strict=True):
-        must = expected(model, room.words)
+        made = expected(model, room.words, room.paused_at)
+        source = "".join(f"{line}\n" for line in made.source)
+        target = room.lines[language].changed(made.target)
         path = f"/api/sessions/{session}/transcript"
         where = f"{room.name} {language}"
-        if server.get(f"{path}.txt?side=source")[1] != must.source:
+        if server.get(f"{path}.txt?side=source")[1] != source:
             found.append(f"{where}: the text of what was said")
-        if server.get(f"{path}.txt")[1] != must.target:
+        if server.get(f"{path}.txt")[1] != target:
             found.append(f"{where}: the text of the translation")
         for kind in ("srt", "vtt"):
-            for side, text in (("source", must.source), ("target", must.target)):
+            for side, text in (("source", source), ("target", target)):
                 cues = parse(server.get(f"{path}.{kind}?side={side}")[1])
                 overlap = any(before.end > after.start for before, after in pairwise(cues))
                 if overlap or " ".join(cue.text for cue in cues).split() != text.split():
@@ -273,7 +277,7 @@ def differences(server: FakeServer, room: Room) -> list[str]:
             recorded.add(json.loads(line))
         if recorded != room.digests[language]:
             found.append(f"{where}: the recording")
-        watching = [viewer for viewer in room.viewers if viewer.session == session]
+        watching = [viewer for viewer in room.viewers if viewer.language == language]
         wrong = sum(viewer.seen != room.digests[language] for viewer in watching)
         if wrong:
             found.append(f"{where}: what {wrong} of {len(watching)} viewers got")
@@ -286,7 +290,7 @@ def run(size: Size, seed: int = 1) -> list[str]:
     logging.getLogger("websockets").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory() as folder:
         limits = {**MANY, "words_per_second": 20 * size.words_per_second}
-        names = [f"room-{i}" for i in range(size.rooms)]
+        names = [room_name(number) for number in range(size.rooms)]
         with FakeServer(Path(folder), limits=limits, models=MODELS, rooms=names) as server:
             began = time.monotonic()
             rooms = asyncio.run(hold(server, size, seed))
@@ -299,6 +303,12 @@ def run(size: Size, seed: int = 1) -> list[str]:
     print(f"{len(rooms)} rooms, {len(LANGUAGES)} languages, {size.words} words in each room")
     print(f"{len(viewers)} viewers, {sum(viewer.reloads for viewer in viewers)} reloads, 1 kill of the server")
     print(f"{sum(room.speaker.connections - 1 for room in rooms)} reconnections of speakers")
+    changes = [lines for room in rooms for lines in room.lines.values()]
+    print(
+        f"operators: {sum(len(lines.corrected) for lines in changes)} lines corrected or hidden, "
+        f"{sum(len(lines.inserted) for lines in changes)} put in, {sum(room.operator.pauses for room in rooms)} pauses "
+        f"with {sum(room.lost for room in rooms)} words"
+    )
     events = [digest.count for room in rooms for digest in room.digests.values()]
     print(f"{sum(events)} events in {len(events)} sessions")
     slowest = max((viewer.slowest for viewer in viewers), default=0.0)

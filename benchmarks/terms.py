@@ -7,7 +7,8 @@ consistently. A term of a sentence counts if the reference has the glossary's tr
 it too. Sentences are translated one by one, as streams of their own, with and without the glossary.
 
 With `--unusual`, each term gets the translation of another one, which no model would give by itself, and the reference
-has it too: BLEU then says what forcing a word into a sentence costs.
+has it too: BLEU then says what forcing a word into a sentence costs. A term is doubled if the output has both: the
+translation of the glossary and, though the reference does not, the one of the dictionary, which the model gives by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import lzma
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,8 +76,11 @@ def make_glossary(
     return Glossary(random.Random(seed).sample(terms, min(most, len(terms))))
 
 
-def unusual(glossary: Glossary, pairs: Sequence[Pair], seed: int) -> tuple[Glossary, list[Pair]]:
-    """The terms of one word with each other's translations, and the sentences that have one of them, with it."""
+def unusual(
+    glossary: Glossary, pairs: Sequence[Pair], seed: int
+) -> tuple[Glossary, list[Pair], dict[tuple[str, ...], list[str]]]:
+    """The terms of one word with each other's translations; the sentences that have one of them, with it; and the
+    translations that the terms had before."""
     terms = [term for term in glossary.terms if len(term.target) == 1]
     others = [term.target for term in terms]
     random.Random(seed).shuffle(others)
@@ -90,7 +94,21 @@ def unusual(glossary: Glossary, pairs: Sequence[Pair], seed: int) -> tuple[Gloss
             word = re.compile(rf"\b{found[0].translation}\b")
             if word.search(pair.reference):
                 chosen.append(Pair(pair.source, word.sub(changed[found[0]].translation, pair.reference)))
-    return Glossary(list(changed.values())), chosen
+    usual = {new.source: [word for part in old.target for word in normalise(part)] for old, new in changed.items()}
+    return Glossary(list(changed.values())), chosen, usual
+
+
+def doubled(
+    glossary: Glossary, usual: Mapping[tuple[str, ...], list[str]], pairs: Sequence[Pair], outputs: Sequence[str]
+) -> int:
+    """How many terms are there twice: as the glossary has them, and as the model would have said."""
+    count = 0
+    for pair, output in zip(pairs, outputs, strict=True):
+        reference, written = normalise(pair.reference), normalise(output)
+        for term in {term for _, term in glossary.found(pair.source.split(), complete=True)}:
+            own = usual[term.source]
+            count += has(written, normalise(term.translation)) and has(written, own) and not has(reference, own)
+    return count
 
 
 def translated(stream: Stream, source: str) -> Steps[str]:
@@ -133,8 +151,9 @@ def main() -> None:
     pairs = [Pair(*row[1:]) for row in read_rows(options.data / options.test) if row[1].split() and row[2].split()]
     dictionary = options.data / "dictionary/words.tsv.xz"
     glossary = make_glossary(pairs, dictionary, options.terms, tuple(options.in_sentences), options.seed)
+    usual: dict[tuple[str, ...], list[str]] = {}
     if options.unusual:
-        glossary, pairs = unusual(glossary, pairs, options.seed)
+        glossary, pairs, usual = unusual(glossary, pairs, options.seed)
     having = [any(glossary.found(pair.source.split(), complete=True)) for pair in pairs]
     part = slice(options.skip, options.skip + options.sentences)
     chosen = {
@@ -161,6 +180,8 @@ def main() -> None:
             terms, right, extra = shares(glossary, sentences, outputs[name])
             bleu = sacrebleu.corpus_bleu(outputs[name], [[pair.reference for pair in sentences]]).score
             share = f"{right}/{terms} = {right / terms:.1%}, {extra} too many" if terms else "none"
+            if options.unusual:
+                share += f", {doubled(glossary, usual, sentences, outputs[name])} doubled"
             print(f"{kind:13} {name:11} {len(sentences)} sentences  BLEU {bleu:5.2f}  terms right {share}", flush=True)
         differing = [
             (pair, *both) for pair, *both in zip(sentences, *outputs.values(), strict=True) if both[0] != both[1]

@@ -89,3 +89,40 @@ def test_a_trace_has_no_spoken_words(recorded: Path) -> None:
     only = [moment for moment in read_moments(recorded) if moment.event["type"] != "source"]
     with pytest.raises(InputError, match="nothing to replay: no spoken words in it"):
         replay(only, io.StringIO(), side="source")
+
+
+def changed_by_an_operator() -> list[dict[str, object]]:
+    """The first line corrected late, the second hidden, and a line put in between them."""
+    change = {"type": "correction", "sentence": 0, "words": 1, "text": "Good afternoon.", "ms": 8500.0}
+    line = {"type": "insertion", "number": 0, "before": 1, "text": "[Applause]", "ms": 8600.0}
+    hidden = {"type": "correction", "sentence": 1, "words": 1, "text": "", "ms": 9500.0}
+    return [*EVENTS[:6], change, line, *EVENTS[6:8], hidden, EVENTS[8]]
+
+
+@pytest.mark.parametrize(
+    ("options", "printed"),
+    [([], "Good afternoon.\n[Applause]\n"), (["--as-written"], "Hello.\nYes.\n"), (["--side", "source"], "Guten Tag.\nJa.\n")],
+)
+def test_lines_are_printed_as_an_operator_has_left_them(
+    options: list[str], printed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text("\n".join(recording_lines(changed_by_an_operator())), encoding="utf-8")
+    assert main(["replay", str(path), "--speed", "1000", *options]) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_words_of_a_correction_come_at_the_times_of_those_that_they_stand_for(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text("\n".join(recording_lines(changed_by_an_operator())), encoding="utf-8")
+    clock, file = Clock(), io.StringIO()
+    replay(read_moments(path), file, clock=lambda: clock.now, wait=clock.wait)
+    # The line that was put in has the time of the one behind it, though that one is hidden.
+    assert clock.waits == [2.0, 2.0]
+
+
+def test_a_change_that_makes_no_sense_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_text("\n".join(recording_lines([*EVENTS, {"type": "correction", "sentence": "x"}])), encoding="utf-8")
+    assert main(["replay", str(path), "--speed", "1000"]) == 2
+    assert "a correction cannot be read" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from turia.engine.backend import Logits, LookRequest, Looks
 from turia.engine.batcher import run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.engine.terms import SentenceTerms, TermPieces, _bare, check_glossary
+from turia.engine.terms import SentenceTerms, TermPieces, bare, check_glossary
 from turia.errors import ConfigError, InputError
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Note
@@ -70,7 +70,7 @@ def stream(
 @pytest.mark.parametrize("policy", POLICIES)
 def test_terms_are_written_once_in_every_policy_and_search(policy: str, beam: int) -> None:
     # An echo does not care which marks stand behind a word.
-    words = [_bare(word) for word in written(run(stream(Aligned(), policy, beam, sentences=1), SPEECH))]
+    words = [bare(word) for word in written(run(stream(Aligned(), policy, beam, sentences=1), SPEECH))]
     assert words.count("puso") == words.count("lende") == 1
     assert words[words.index("puso") + 1] == "lende"
     assert "miso" not in words

@@ -43,6 +43,7 @@ def test_a_changed_file_is_read_again_and_a_bad_one_is_told_of_once(tmp_path: Pa
         for _ in range(3):
             now[0] += LOOK_SECONDS
             assert file.current() is second
+            assert file.problem == warnings[-1].removesuffix("; the glossary stays as it was")
     assert [text.rpartition(";")[2] for text in warnings] == [" the glossary stays as it was"] * 3
     assert "case is 'b'" in warnings[0]
     assert "cannot spell" in warnings[1]
@@ -50,6 +51,7 @@ def test_a_changed_file_is_read_again_and_a_bad_one_is_told_of_once(tmp_path: Pa
     path.write_text("no\tka\n")
     now[0] += LOOK_SECONDS
     assert [str(term) for term in file.current().terms] == ["no"]
+    assert file.problem is None
 
 
 def test_a_file_that_the_model_cannot_spell_is_refused_at_the_start(tmp_path: Path) -> None:

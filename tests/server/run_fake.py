@@ -2,7 +2,7 @@
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
 there), models, rooms, public_url, pages, recogniser ("levels" hears levels of loudness as words, "moonshine" is the
-real one), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
+real one), glossaries (as of `turia serve --glossary`), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.server.fakes import fake_translators
 from tests.speech.fakes import LevelDecoder, loud
 from turia.server.audio import Recognition
+from turia.server.glossaries import follow_glossaries, parse_tables
 from turia.server.limits import Limits
 from turia.server.logs import configure
 from turia.server.pages import Pages
@@ -52,4 +53,6 @@ if __name__ == "__main__":
         public_url=given.get("public_url"), recognition=recognition(given.get("recogniser")),
     )  # fmt: skip
     models = given.get("models", ("de-en", "en-de"))
-    serve(fake_translators(Path(given["hold"]) if "hold" in given else None, models), options)
+    translators = fake_translators(Path(given["hold"]) if "hold" in given else None, models)
+    follow_glossaries(translators, parse_tables(given.get("glossaries", ())))
+    serve(translators, options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -10,6 +12,7 @@ from playwright.sync_api import Browser, expect
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, receive, send
 from tests.server.test_browser import browser, new_context  # noqa: F401 (a fixture)
+from tests.server.test_room_routes import ask
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +64,7 @@ def test_an_operator_corrects_and_steers_and_the_audience_sees_it(browser: Brows
         )
         operator.get_by_label("Terms and translations").fill("no, pu")
         operator.get_by_role("button", name="Use these terms").click()
-        expect(operator.locator("#terms")).to_have_text("1 terms are in use")
+        expect(operator.locator("#terms")).to_have_text("1 term is in use")
         operator.get_by_role("button", name="Finish").click()
         operator.get_by_role("button", name="Really finish?").click()
         expect(operator.locator("#status")).to_have_text("Finished")
@@ -109,4 +112,69 @@ def test_what_an_operator_hides_is_not_read_out(browser: Browser, server: FakeSe
         expect(watch.locator("#target .corrected")).to_have_text("Kalle")
         send(socket, type="pause", seq=5)
         expect(watch.locator("#announcer")).to_have_text("Kalle le mi no")
+        context.close()
+
+
+def test_words_that_come_while_a_line_is_corrected_are_not_lost(browser: Browser, server: FakeServer) -> None:  # noqa: F811
+    with begin(server, k=1) as (begun, socket):
+        context = new_context(browser)
+        operator, watch = context.new_page(), context.new_page()
+        operator.goto(f"{server.url}/operate/{begun['session']}#{begun['secret']}")
+        watch.goto(f"{server.url}/watch/{begun['session']}")
+        send(socket, type="words", seq=1, words=["ka", "le"])
+        said = operator.locator("#lines .said")
+        expect(said).to_have_text(["ka le"])
+        operator.get_by_role("button", name="Edit").click()
+        operator.get_by_label("Text of the line").fill("Kalle")
+        send(socket, type="words", seq=3, words=["mi", "no."])
+        expect(said).to_have_text(["ka le mi no"])
+        operator.get_by_role("button", name="Save").click()
+        expect(said).to_have_text(["Kalle mi no"])
+        expect(watch.locator("#target p")).to_have_text("Kalle mi no", use_inner_text=True)
+        context.close()
+
+
+def test_a_correction_may_come_before_the_first_word(browser: Browser, server: FakeServer) -> None:  # noqa: F811
+    with begin(server, k=1) as (begun, socket):
+        context = new_context(browser)
+        watch = context.new_page()
+        watch.goto(f"{server.url}/watch/{begun['session']}")
+        expect(watch.locator("#status")).to_have_text("Live")
+        change = {"type": "correct", "sentence": 0, "words": 1, "text": "Kalle"}
+        assert server.post(f"/api/sessions/{begun['session']}/steer", change)[0] == 202
+        send(socket, type="words", seq=1, words=["ka", "le."])
+        expect(watch.locator("#target p")).to_have_text("Kalle le", use_inner_text=True)
+        context.close()
+
+
+def test_the_operators_page_of_a_room_stays_from_session_to_session(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    table = tmp_path / "terms.tsv"
+    table.write_text("ka\tmi\n")
+    given = {"models": ("de-en", "de-fr"), "rooms": ["hall=Main hall"], "glossaries": [f"de-en={table}"]}
+    with FakeServer(tmp_path, **given) as server:
+        context = new_context(browser)
+        page = context.new_page()
+        page.goto(f"{server.url}/room/hall/operate")
+        expect(page.locator("#empty")).to_have_text("Not begun yet")
+        lines = page.locator("#lines .said")
+        for name in ("leta.", "nonde."):
+            with begin(server, k=1, room="hall", also=["de-fr"]) as (_, socket):
+                send(socket, type="words", seq=1, words=[name])
+                expect(lines).to_have_text([name.rstrip(".")])
+                page.get_by_role("button", name="Hide").click()
+                expect(lines).to_have_text(["Hidden"])
+                # Another language has lines of its own.
+                page.locator("#language").select_option("fr")
+                expect(lines).to_have_text([name.rstrip(".")])
+                page.locator("#language").select_option("en")
+                expect(lines).to_have_text(["Hidden"])
+                send(socket, type="end", seq=2)
+                receive(socket, "ack")
+        # A table that is spoilt now is told of now, though nobody speaks.
+        table.write_text("ka\tmi\tnever\n")
+        expect(page.locator("#glossary-trouble")).to_contain_text("terms.tsv, line 1: case is 'never'", timeout=20_000)
+        assert str(tmp_path) not in page.locator("#glossary-trouble").inner_text()
+        assert "a glossary cannot be read again" in server.log.read_text()
+        ask(server, "DELETE", "/api/rooms/hall/session")
+        expect(page.locator("#empty")).to_have_text("Not begun yet")
         context.close()

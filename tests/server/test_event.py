@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.event import Digest, Size, expected, run
+from benchmarks.event import Size, expected, run
+from benchmarks.event_people import Digest, Lines
 
 
 def test_an_undisturbed_stream_says_what_must_come() -> None:
     must = expected("de-en", ["ka", "le.", "mi"])
-    assert must.source == "ka le.\nmi\n"
-    assert must.target == "ka le\nmi\n"
+    assert must.source == ["ka le.", "mi"]
+    assert must.target == ["ka le", "mi"]
+    # A pause of the captions ends a sentence.
+    assert expected("de-en", ["ka", "le.", "mi"], [1]).target == ["ka", "le", "mi"]
+
+
+def test_lines_are_as_the_operator_has_left_them() -> None:
+    lines = Lines(corrected={0: (1, "Kalle"), 1: (2, "")}, inserted=[(1, "[Applause]"), (3, "[End]")])
+    assert lines.changed(["ka le", "mi no", "pu"]) == "Kalle le\n[Applause]\npu\n[End]\n"
 
 
 def test_digests_differ_where_events_do() -> None:
@@ -24,8 +32,13 @@ def test_digests_differ_where_events_do() -> None:
 
 
 @pytest.mark.slow
-def test_a_small_event_is_captioned_without_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(Size(minutes=1.5, speed=20.0, rooms=2, viewers=4)) == []
+def test_a_small_event_is_captioned_without_a_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Seven things that each operator does, two of them after the kill at least.
+    monkeypatch.setattr("benchmarks.event.OPERATED", 0.25)
+    assert run(Size(minutes=2.0, speed=20.0, rooms=2, viewers=4)) == []
     printed = capsys.readouterr().out
     assert "1 kill of the server" in printed
+    assert "2 pauses with 6 words" in printed
     assert printed.endswith("every transcript, recording and viewer is right\n")

@@ -264,6 +264,9 @@ def replay(
     side: Annotated[
         Literal["target", "source"], typer.Option(help="The translation, or what was spoken (recordings have it).")
     ] = "target",
+    as_written: Annotated[
+        bool, typer.Option("--as-written", help="Print every word as it was written, whatever an operator has changed.")
+    ] = False,
     page: Annotated[bool, typer.Option("--page", help="Replay on a page, with pause and speed.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --page: the port; 0 takes a free one.")] = 0,
 ) -> None:
@@ -276,4 +279,4 @@ def replay(
     if page:
         serve_page(trace, speed, port)
     else:
-        run(played, sys.stdout, speed, side)
+        run(played, sys.stdout, speed, side, as_written)

@@ -63,6 +63,7 @@ def stream_state(stream: Stream) -> dict[str, Any]:
         "lag": {"closed": sentence.start, "delays": list(sentence.delays), **stream.lag.to_json()},
         "segmenter": stream.segmenter.state(),
         **({"heard": list(writer.heard)} if writer.heard else {}),
+        **({"displaced": displaced} if (displaced := writer.displaced.to_json(writer.target.ids)) else {}),
         **({} if free is None else {"free": free}),
     }
 
@@ -140,6 +141,7 @@ def _read_sentence(stream: Stream, state: dict[str, Any]) -> CurrentSentence:
     writer.drafting = Drafting.from_json(state["drafting"])
     heard = state.get("heard", [])
     writer.heard = list(heard) if isinstance(heard, list) else heard
+    writer.displaced.read_json(state.get("displaced", []), target.ids)
     sentence.memory = deepcopy(state["policy_memory"])
     sentence.owed = [OwedWord.from_json(word) for word in state["owed"]]
     sentence.start, sentence.delays = state["lag"]["closed"], list(state["lag"]["delays"])

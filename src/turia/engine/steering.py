@@ -3,7 +3,8 @@
 Two things are asked of the model where a term is due. Its attention says whether the term's turn has come. And where a
 bonus would make it write something else, it is let go on by itself for a few words: if the term comes by itself, there
 is no bonus in this place. So `the European Central Bank` stays what it is, though attention is on the term at
-`European` already, and a bonus only corrects what would be wrong without it.
+`European` already, and a bonus only corrects what would be wrong without it. The word that it takes the place of is
+remembered, so that it does not come after all (`displaced`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from turia.engine.backend import DecodeRequest, DecoderState, Logits, LookRequest, Steps
-from turia.engine.terms import Floats, Pieces
+from turia.engine.displaced import first_word, without_displaced
+from turia.engine.terms import Floats, Pieces, bare_target
 from turia.text.glossary import Term
 from turia.text.symbols import STOPPING_IDS
 
@@ -50,7 +52,20 @@ def steer(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
     terms = writer.terms
     if terms is None:
         return found
+    found = yield from _with_bonuses(writer, rows)
+    if writer.displaced:
+        for number, row in enumerate(rows):
+            found[number] = yield from without_displaced(writer, row, found[number])
+    return found
+
+
+def _with_bonuses(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
+    """The scores of these rows with the bonuses of terms that are due. What these displace is noted."""
+    found, terms = [row.logits for row in rows], writer.terms
+    assert terms is not None
     written = [[*writer.target.ids, *row.pieces] for row in rows]
+    for one in written:
+        writer.displaced.forget(one)
     missing: dict[int, Missing] = {}
     for number in range(len(rows)):
         if due := terms.missing(writer.heard, writer.closing is not None, written[number]):
@@ -76,7 +91,18 @@ def steer(writer: Writer, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
         }
         if len(left) < len(missing[number]):
             found[number] = terms.steered(rows[number].logits, left, before, attention.get(number))
+        begun = terms.begun(left, before, int(np.argmax(found[number])), attention.get(number))
+        _note_displaced(writer, before, begun, pieces)
     return found
+
+
+def _note_displaced(writer: Writer, before: Sequence[int], begun: Missing, own: Sequence[int]) -> None:
+    """If a term is `begun` in place of the model's own word: the first of the pieces `own`."""
+    word = first_word(own, writer.model.target_subwords)
+    for term, places in begun.items():
+        # A word of the translation itself may come in its turn.
+        if word and word not in bare_target(term):
+            writer.displaced.note(before, word, places, bare_target(term))
 
 
 def _attention(writer: Writer, rows: Sequence[ScoredRow], missing: Mapping[int, Missing]) -> Steps[dict[int, Floats]]:

@@ -162,14 +162,14 @@ class SentenceTerms:
             self._search(heard, complete)
         if not self._places:
             return {}
-        words = [_bare(word) for word in self._terms.subwords.decode_words(self._finished(written))]
+        words = [bare(word) for word in self._terms.subwords.decode_words(self._finished(written))]
         wanted = Counter[tuple[str, ...]]()
         for term, places in self._places.items():
-            wanted[_target(term)] += len(places) // len(term.source)
+            wanted[bare_target(term)] += len(places) // len(term.source)
         return {
             term: places
             for term, places in self._places.items()
-            if _count(_target(term), words) < wanted[_target(term)]
+            if _count(bare_target(term), words) < wanted[bare_target(term)]
         }
 
     def _search(self, heard: Sequence[str], complete: bool) -> None:
@@ -189,8 +189,8 @@ class SentenceTerms:
 
     def writes(self, term: Term, before: Sequence[int], after: Sequence[int]) -> bool:
         """Whether a translation that goes on from `before` to `after` has the term once more."""
-        target, decode = _target(term), self._terms.subwords.decode_words
-        counts = [_count(target, [_bare(word) for word in decode(self._finished(one))]) for one in (before, after)]
+        target, decode = bare_target(term), self._terms.subwords.decode_words
+        counts = [_count(target, [bare(word) for word in decode(self._finished(one))]) for one in (before, after)]
         return counts[1] > counts[0]
 
     def _finished(self, written: Sequence[int]) -> Sequence[int]:
@@ -233,7 +233,23 @@ class SentenceTerms:
 
     def is_turn(self, written: Sequence[int], logits: Logits) -> bool:
         """Whether a term may begin here: not where the model has a small word for it first, such as an article."""
-        return self.is_between(written, logits) and not self._terms.is_small[int(np.argmax(logits))]
+        return self.is_between(written, logits) and not self.is_small(int(np.argmax(logits)))
+
+    def is_small(self, piece: int) -> bool:
+        """Whether the piece is a small word, which may stand before a term."""
+        return bool(self._terms.is_small[piece])
+
+    def begun(
+        self, missing: Mapping[Term, list[int]], written: Sequence[int], piece: int, attention: Floats | None
+    ) -> dict[Term, list[int]]:
+        """Those of the missing terms that the piece begins, behind `written`, where attention is on the term, if it is
+        known: so what the model would have written there is its own translation of the term."""
+        return {
+            term: places
+            for term, places in missing.items()
+            if (attention is None or int(attention.argmax()) in places)
+            and piece in self._terms.spellings(term, first=not written)[()]
+        }
 
     def is_between(self, written: Sequence[int], logits: Logits) -> bool:
         """Whether a word may begin here. With the space first: if the model would begin one, or end the sentence."""
@@ -270,12 +286,14 @@ def _words_begun(written: Sequence[int], subwords: Subwords) -> list[Pieces]:
 
 
 @lru_cache(maxsize=4096)
-def _bare(word: str) -> str:
+def bare(word: str) -> str:
+    """Without capitals, marks and the s of a genitive."""
     return normalise_word(word).removesuffix("'s")
 
 
-def _target(term: Term) -> tuple[str, ...]:
-    return tuple(map(_bare, term.target))
+def bare_target(term: Term) -> tuple[str, ...]:
+    """The translation of a term, word by word as `bare` leaves it."""
+    return tuple(map(bare, term.target))
 
 
 def _count(target: tuple[str, ...], words: Sequence[str]) -> int:

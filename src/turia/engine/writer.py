@@ -13,6 +13,7 @@ import numpy as np
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
+from turia.engine.displaced import DisplacedWords
 from turia.engine.draft import Drafted
 from turia.engine.rows import SentenceRows
 from turia.engine.settings import LONGEST_WORD
@@ -36,6 +37,8 @@ class Writer(SentenceRows):
     """Pieces that the beam has decided on after the sentence was complete, not yet written."""
     heard: list[str] = field(default_factory=list)
     """The source words as they were said, for a glossary; none without one."""
+    displaced: DisplacedWords = field(default_factory=DisplacedWords)
+    """Words that terms of a glossary stand in place of."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,8 @@ def read_glossary(path: Path) -> Glossary:
 
 
 class GlossaryFile:
-    """The newest good state of a file. One that cannot be read leaves the terms as they were, and is told of once."""
+    """The newest good state of a file. One that cannot be read leaves the terms as they were, and is told of once.
+    Threads may share it."""
 
     def __init__(
         self,
@@ -37,21 +39,30 @@ class GlossaryFile:
     ) -> None:
         self.path, self._model, self._warn, self._clock = path, model, warn, clock
         self._looked, self._seen = clock(), _mark(path)
+        self._looking = threading.Lock()
         self._glossary = self._read()
+        self.problem: str | None = None
+        """Why the file as it is now cannot be used."""
 
     def current(self) -> Glossary:
         """What the file says now, or said when it was last good. The same object as long as nothing changes."""
-        now = self._clock()
-        if now - self._looked >= LOOK_SECONDS:
-            self._looked = now
-            mark = _mark(self.path)
-            if mark != self._seen:
-                self._seen = mark
-                try:
-                    self._glossary = self._read()
-                except InputError as error:
-                    self._warn(f"{error}; the glossary stays as it was")
-        return self._glossary
+        with self._looking:
+            now = self._clock()
+            if now - self._looked >= LOOK_SECONDS:
+                self._looked = now
+                self._look()
+            return self._glossary
+
+    def _look(self) -> None:
+        mark = _mark(self.path)
+        if mark == self._seen:
+            return
+        self._seen = mark
+        try:
+            self._glossary, self.problem = self._read(), None
+        except InputError as error:
+            self.problem = str(error)
+            self._warn(f"{error}; the glossary stays as it was")
 
     def _read(self) -> Glossary:
         glossary = read_glossary(self.path)

@@ -34,6 +34,7 @@ from turia.server.codes import Codes
 from turia.server.deletion import add_deletion
 from turia.server.downloads import Downloads, TooManyError
 from turia.server.fanout import targets_of
+from turia.server.glossaries import watch_glossaries
 from turia.server.info import add_info
 from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
@@ -124,7 +125,7 @@ def make_app(
         if prepare is None:
             await starting
         await app.state.rooms.start()
-        tasks = [asyncio.create_task(manager.sweep())]
+        tasks = [asyncio.create_task(manager.sweep()), asyncio.create_task(watch_glossaries(translators))]
         if measures:
             tasks.append(asyncio.create_task(measure_again(manager)))
         if access.key_file is not None:

@@ -1,18 +1,19 @@
 """`turia serve --glossary [MODEL=]FILE`: the terms of all sessions that bring none of their own.
 
 A file is read again when it changes; sessions have its new terms from their next sentence on. If it cannot be read
-then, the terms stay as they were, and the log says so.
+then, the terms stay as they were. The log and the operator's pages say so at once, whether a session runs or not.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from turia.errors import InputError
-from turia.runtime.glossary_file import GlossaryFile, read_glossary
+from turia.runtime.glossary_file import LOOK_SECONDS, GlossaryFile, read_glossary
 from turia.server.choices import Translating
 
 log = logging.getLogger("turia.server")
@@ -48,6 +49,16 @@ def follow_glossaries(translators: Mapping[str, Translating], tables: Sequence[T
         if translators[name].glossary_file is not None:
             raise InputError(f"--glossary {name}={path}: {name} has a glossary already; put all terms into one file")
         translators[name].glossary_file = GlossaryFile(path, translators[name].model, _warn)
+
+
+async def watch_glossaries(translators: Mapping[str, Translating]) -> None:
+    """Looks at all files, so that a wrong one is told of when it is written and not when somebody speaks."""
+    files = [file for one in translators.values() if (file := one.glossary_file) is not None]
+    while files:
+        await asyncio.sleep(LOOK_SECONDS)
+        for file in files:
+            # A file may be on a slow disk.
+            await asyncio.to_thread(file.current)
 
 
 def _warn(text: str) -> None:

@@ -33,9 +33,13 @@ JUST_MOVED = "the session has just gone on elsewhere; try again"
 def add_operator(app: FastAPI) -> None:
     page = page_text("operate.html")
 
+    # Never embedded: another site could make somebody click there. Whoever has no key can only look.
     @app.get("/operate/{session_id}", include_in_schema=False)
     async def operators_page(session_id: str) -> HTMLResponse:
-        # Never embedded: another site could make somebody click there. Whoever has no key can only look.
+        return HTMLResponse(page)
+
+    @app.get("/room/{name}/operate", include_in_schema=False)
+    async def operators_page_of_a_room(name: str) -> HTMLResponse:
         return HTMLResponse(page)
 
     @app.post(
@@ -59,8 +63,14 @@ def add_operator(app: FastAPI) -> None:
         responses={401: {}, 403: {}, 404: {}},
     )
     async def may_steer(request: Request, session_id: str) -> JSONResponse:
+        manager: SessionManager = request.app.state.manager
         session = await managed_session(request, session_id)
-        return JSONResponse({"ended": session.progress.ended, "speaking": session.speaker is not None})
+        files = [file for one in manager.translators.values() if (file := one.glossary_file) is not None]
+        # Where the file is on this machine is nobody's business.
+        wrong = [file.problem.replace(str(file.path), file.path.name) for file in files if file.problem is not None]
+        return JSONResponse(
+            {"ended": session.progress.ended, "speaking": session.speaker is not None, "glossary_problems": wrong}
+        )
 
 
 async def steer_session(manager: SessionManager, session: ActiveSession, text: bytes) -> None:

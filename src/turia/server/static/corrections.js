@@ -18,6 +18,8 @@ export class Lines {
     this.replaced = new Map();
     this.corrected = new Map();
     this.inserted = new Map();
+    // Corrections of sentences that have no word yet.
+    this.early = new Map();
   }
 
   // The element of a word of a sentence; white space stands behind it.
@@ -27,6 +29,11 @@ export class Lines {
     // A program may correct words that are still to come.
     if (spans.length < (this.replaced.get(sentence) ?? 0)) span.hidden = true;
     spans.push(span);
+    const early = this.early.get(sentence);
+    if (early) {
+      this.early.delete(sentence);
+      this.correct(early);
+    }
     if (this.words.size <= this.most) return;
     const [first] = this.words.keys();
     this.words.delete(first);
@@ -35,7 +42,10 @@ export class Lines {
 
   correct({ sentence, words, text }) {
     const spans = this.words.get(sentence);
-    if (!spans) return;
+    if (!spans) {
+      if (sentence >= this.oldest) this.early.set(sentence, { sentence, words, text });
+      return;
+    }
     this.drop(this.corrected.get(sentence));
     this.corrected.delete(sentence);
     this.replaced.set(sentence, words);

@@ -1,15 +1,20 @@
 // The operator's page: corrects, hides and puts in lines of a session, and steers it (docs/operator.md). It follows the
-// session as the audience does; what the operator does comes back as an event, and is shown then.
+// session as the audience does; what the operator does comes back as an event, and is shown then. The page of a room,
+// /room/NAME/operate, goes on with the next session by itself.
 // Text from outside reaches the document by textContent alone.
 
 import { direction, languageName, languagesOf } from "./captions.js";
 import { Connection, serverInfo } from "./connection.js";
+import { RoomConnection } from "./room_connection.js";
 import { showMuted, showStatus } from "./view.js";
 
 const find = (id) => document.getElementById(id);
-const session = decodeURIComponent(location.pathname.split("/").at(-1));
-const address = `/api/sessions/${encodeURIComponent(session)}/steer`;
-const KEY = `turia-operate-${session}`;
+const [, kind, name] = location.pathname.split("/").map(decodeURIComponent);
+const isRoom = kind === "room";
+// Of a room, none until somebody has begun.
+let session = isRoom ? null : name;
+const KEY = `turia-operate-${isRoom ? "room-" : ""}${name}`;
+const LOOK_MS = 5000;
 const list = find("lines");
 let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem(KEY) || "";
 let models = [];
@@ -49,9 +54,11 @@ function trouble(text) {
 async function ask(method, message) {
   const headers = { "Content-Type": "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
+  const address = `/api/sessions/${encodeURIComponent(session)}/steer`;
   const answer = await fetch(address, { method, headers, body: message && JSON.stringify(message) }).catch(() => null);
   const data = (await answer?.json().catch(() => ({}))) ?? {};
-  return { ok: Boolean(answer?.ok), status: answer?.status ?? 0, detail: data.detail ?? "The server does not answer" };
+  const wrong = data.glossary_problems ?? [];
+  return { ok: Boolean(answer?.ok), status: answer?.status ?? 0, detail: data.detail ?? "The server does not answer", wrong };
 }
 
 // Whether it was taken; if not, it is said why.
@@ -76,7 +83,20 @@ async function enter() {
   if (location.hash) history.replaceState(null, "", location.pathname);
   find("ask").close();
   find("controls").inert = find("insert-form").inert = false;
+  showGlossaryProblems(answer.wrong);
 }
+
+function showGlossaryProblems(wrong) {
+  find("glossary-trouble").hidden = !wrong.length;
+  find("glossary-trouble").textContent = wrong.length ? `The server's glossary: ${wrong.join("; ")}. The terms stay as they were.` : "";
+}
+
+// Somebody may have spoilt the server's table meanwhile, or mended it.
+setInterval(async () => {
+  if (!session || find("controls").inert || document.hidden) return;
+  const answer = await ask("GET");
+  if (answer.ok) showGlossaryProblems(answer.wrong);
+}, LOOK_MS);
 
 // --- lines -----------------------------------------------------------------------------------------------------------
 
@@ -97,7 +117,11 @@ function lineOf(number, ms) {
   if (!line.tools.childElementCount) {
     const { tools } = line;
     tools.append(
-      button("Edit", () => edit(line, shownText(line), (text) => correct(line, line.words.length, text))),
+      button("Edit", () => {
+        // Words that come while one writes are not those that are corrected: they stand behind them.
+        const count = line.words.length;
+        edit(line, shownText(line), (text) => correct(line, count, text));
+      }),
       button("Hide", () => (isChanged(line) ? correct(line, 0, "") : correct(line, line.words.length, ""))),
       button("Line above", () => edit(line, "", (text) => steer({ type: "insert", before: number, text }))),
     );
@@ -190,7 +214,7 @@ function settings(event) {
     ...steps.map((step) => new Option(step.al === null ? plainly(step.policy) : `about ${step.al.toFixed(0)} words`, step.policy)),
   );
   find("policy").value = known ? steps.find((step) => step.policy.split(",")[0] === policy.split(",")[0]).policy : policy;
-  find("terms").textContent = event.terms ? `${event.terms} terms are in use` : "No terms are in use";
+  find("terms").textContent = event.terms ? `${event.terms} ${event.terms === 1 ? "term is" : "terms are"} in use` : "No terms are in use";
 }
 
 function applyOne(event) {
@@ -212,8 +236,8 @@ function applyOne(event) {
       break;
     }
     case "correction": {
-      const line = sentences.get(event.sentence);
-      if (!line) break;
+      // A program may correct a sentence that has no word yet.
+      const line = lineOf(event.sentence, event.ms ?? 0);
       line.correction = event;
       showLine(line);
       break;
@@ -222,7 +246,7 @@ function applyOne(event) {
       insertion(event);
       break;
     case "end":
-      for (const id of ["pause", "mute", "finish", "model", "policy"]) find(id).disabled = true;
+      for (const id of STEERING) find(id).disabled = true;
       break;
     default: // later servers may say more
   }
@@ -280,25 +304,76 @@ find("ask-form").addEventListener("submit", (event) => {
   enter();
 });
 
-async function setUp() {
-  ({ models } = await serverInfo());
-  for (const { name, source, target } of models) {
-    find("model").append(new Option(`${languageName(source)} → ${languageName(target)}`, name));
-  }
-  enter();
-  new Connection(session, null, {
+// --- the session, or one after another in a room -----------------------------------------------------------------------
+
+const STEERING = ["pause", "mute", "finish", "model", "policy"];
+
+function forgetLines() {
+  sentences.clear();
+  insertions.clear();
+  list.replaceChildren();
+  for (const id of STEERING) find(id).disabled = false;
+  showMuted([{ type: "note", kind: "muted", detail: "off" }]);
+  showEmpty();
+}
+
+function showEmpty() {
+  find("empty").hidden = sentences.size + insertions.size > 0;
+}
+
+function room(message, isNew) {
+  document.title = `${message.title} – operator`;
+  find("empty").textContent = message.session ? "Nothing was said yet" : "Not begun yet";
+  const { languages = [], language: shown = "" } = message;
+  find("language").replaceChildren(...languages.map((item) => new Option(languageName(item.language), item.language)));
+  find("language").value = shown;
+  find("languages").hidden = languages.length < 2;
+  session = message.session ?? null;
+  find("controls").inert = find("insert-form").inert = true;
+  if (isNew || !session) forgetLines();
+  if (session) enter();
+}
+
+function connect() {
+  const on = {
     events: (events) => {
       for (const event of events) applyOne(event);
       const muted = showMuted(events);
       find("mute").ariaPressed = String(muted);
       find("mute").textContent = muted ? "Go on" : "Pause";
-      find("empty").hidden = sentences.size + insertions.size > 0;
+      showEmpty();
       follow();
     },
     status: showStatus,
     clock: () => {},
     kept: () => {},
+  };
+  if (!isRoom) return new Connection(session, null, on);
+  let chosen = null;
+  const connection = new RoomConnection(name, {
+    ...on,
+    languages: () => (chosen ? [chosen] : []),
+    room,
+    closed: () => {
+      session = null;
+      forgetLines();
+      find("empty").textContent = "There is no such room";
+    },
   });
+  find("language").addEventListener("change", () => {
+    chosen = find("language").value;
+    connection.chooseAgain();
+  });
+  return connection;
+}
+
+async function setUp() {
+  ({ models } = await serverInfo());
+  for (const { name: model, source, target } of models) {
+    find("model").append(new Option(`${languageName(source)} → ${languageName(target)}`, model));
+  }
+  if (!isRoom) enter();
+  connect();
 }
 
 setUp().catch(() => trouble("The server does not answer; load the page again"));
