@@ -86,16 +86,16 @@ static uint64_t sum_of(const Variant *variant) {
     int64_t ids[ROWS], places[ROWS], limits[ROWS], seen[] = {0, 2, 4, 0, 1, 5, 0, 1, 6}, own[] = {3, 3, 3};
     for (int i = 0; i < ROWS; i++) ids[i] = (11 * i + 5) % PIECES, places[i] = i, limits[i] = i < 3 ? 3 : i + 1;
     /* A window; four rows, of which the last has logits; three hypotheses that all rows are looked at. */
-    const StreamPart window = {ROWS, 0, ROOM, source, 0, ROOM, memory, 0, 0, 0, 0};
+    const StreamPart window = {ROWS, 0, ROOM, source, 0, ROOM, memory, 0, 0, 0, 0, 0, 0, 0};
     const Step encode = {1, ROWS, &window, ids, places, limits, 0, states, 0};
     sum += variant->run(&encoder, &encode);
     sum = added(added(sum, states, ROWS * WIDTH), memory, BUFFER);
-    const StreamPart rows = {4, 0, ROOM, target, 0, ROOM, memory, 0, 0, 0, 0};
+    const StreamPart rows = {4, 0, ROOM, target, 0, ROOM, memory, 0, 0, 0, 0, 0, 0, 0};
     const int64_t causal[] = {1, 2, 3, 4}, whole[] = {7, 7, 7, 7};
     const Step first = {1, 4, &rows, ids, places, causal, whole, states, logits};
     sum += variant->run(&decoder, &first);
     sum = added(added(sum, states, WIDTH), logits, PIECES);
-    const StreamPart beam = {3, 4, ROOM, target, 0, ROOM, memory, seen, 1, attention, ROWS};
+    const StreamPart beam = {3, 4, ROOM, target, 0, ROOM, memory, seen, 1, attention, ROWS, 0, 0, 0};
     const int64_t after[] = {2, 2, 2};
     const Step second = {1, 3, &beam, ids, after, own, whole, states, logits};
     sum += variant->run(&decoder, &second);
