@@ -1,10 +1,14 @@
 """What native code gains in time, and what it changes in quality, beside ONNX Runtime and CTranslate2 in one run.
 
-    python -m benchmarks.kernels de-en --out kernels.json [--rounds 3] [--dev deen.dev.tsv.xz --sentences 200]
+    python -m benchmarks.kernels de-en --out kernels.json [--rounds 3] [--threads 2] [--no-words]
+                                 [--dev deen.dev.tsv.xz --sentences 200]
 
 Time: a word of the sample speech, greedy and with a beam of 4; and source words a second of 1 to 64 streams, which
 translate the same 64 sentences of 12 words. All is processor time of one thread, measured in turn; the best round
-counts, and ratios are to be quoted. It needs the package ctranslate2.
+counts, and ratios are to be quoted. It needs the package ctranslate2, unless `--no-words` leaves out the first.
+
+With `--threads`, the streams are also run with native code in so many threads. Then the clock on the wall counts, so
+the cores must be free; the file has the rates of one thread by that clock, too.
 
 Quality, with `--dev`: BLEU of the model's own streams, with the reference's sentences. Native code rounds a few numbers
 otherwise, so now and then a sentence is written otherwise. The difference comes with its 95 % interval, by paired
@@ -75,13 +79,17 @@ def words_in_turn(models: dict[str, Model], folder: Path, rounds: int) -> dict[s
     return found
 
 
-def streams_in_turn(models: dict[str, Model], rounds: int) -> dict[str, dict[str, dict[int, float]]]:
-    """Source words a second of so many streams, by the kernels and the beam."""
+Rates = dict[str, dict[str, dict[int, float]]]
+"""Source words a second of so many streams, by the kernels and the beam."""
+
+
+def streams_in_turn(models: dict[str, Model], rounds: int) -> tuple[Rates, Rates]:
+    """By processor time, and by the clock on the wall."""
     one = next(iter(models.values()))
     said = [words[:WORDS] for words in sentences(sample(one.languages[0]), one.languages[0]) if len(words) >= WORDS]
     most = max(STREAMS)
     speech = [said[number % len(said)] for number in range(most)]
-    found: dict[str, dict[str, dict[int, float]]] = {}
+    found: tuple[Rates, Rates] = ({}, {})
     for turn in range(rounds + 1):
         for beam in BEAMS:
             for streams in STREAMS:
@@ -90,11 +98,12 @@ def streams_in_turn(models: dict[str, Model], rounds: int) -> dict[str, dict[str
                 spoken = spoken if turn else [one[:1] for one in spoken]
                 for name, model in models.items():
                     settings = Settings(k=4, gamma=model.gamma, history=0, beam=beam)
-                    began = time.process_time()
+                    began = time.process_time(), time.perf_counter()
                     run_together([_speak(model, settings, one) for one in spoken], model.backend, 4 * most)
-                    rate = most * WORDS / (time.process_time() - began)
-                    best = found.setdefault(name, {}).setdefault(f"beam {beam}", {})
-                    best[streams] = max(rate if turn else 0.0, best.get(streams, 0.0))
+                    took = time.process_time() - began[0], time.perf_counter() - began[1]
+                    for rates, seconds in zip(found, took, strict=True):
+                        best = rates.setdefault(name, {}).setdefault(f"beam {beam}", {})
+                        best[streams] = max(most * WORDS / seconds if turn else 0.0, best.get(streams, 0.0))
     return found
 
 
@@ -137,6 +146,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1, help="of native code, where many streams run at once")
+    parser.add_argument("--no-words", action="store_true", help="leave out single streams, and so CTranslate2")
     parser.add_argument("--dev", type=Path, help="document, source and target parted by tabs; .xz too")
     parser.add_argument("--sentences", type=int, default=200, help="of --dev, the first so many; 0 takes all")
     parser.add_argument("--out", type=Path, help="file for the figures")
@@ -145,8 +156,12 @@ def main() -> int:
     models: dict[str, Model] = {kernels: translator.model for kernels, translator in translators.items()}
     found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
     found |= {"model": given.model, "kernels": [named(model.backend) for model in models.values()]}
-    found["milliseconds_per_word"] = words_in_turn(models, find_model(given.model), given.rounds)
-    found["words_per_second"] = streams_in_turn(models, given.rounds)
+    if not given.no_words:
+        found["milliseconds_per_word"] = words_in_turn(models, find_model(given.model), given.rounds)
+    if given.threads > 1:
+        name = f"native, {given.threads} threads"
+        models[name] = Translator.load(given.model, kernels="native", threads=given.threads).model
+    found["words_per_second"], found["words_per_second_by_the_clock"] = streams_in_turn(models, given.rounds)
     if given.dev:
         found["quality"] = quality({str(name): one for name, one in translators.items()}, given.dev, given.sentences)
     text = json.dumps(found, indent=1)

@@ -9,7 +9,7 @@ setup(
         Extension(
             "turia_kernels._step",
             [f"csrc/{name}.c" for name in SOURCES],
-            depends=[f"csrc/{name}.h" for name in ("api", "simd", "step", "target")],
+            depends=[f"csrc/{name}.h" for name in ("api", "pool", "search", "simd", "step", "target")],
             # No contraction: what is fused is written so, and every processor rounds alike.
             extra_compile_args=[
                 "-std=gnu11",
@@ -18,7 +18,9 @@ setup(
                 "-fno-math-errno",
                 "-fvisibility=hidden",
                 "-g0",
+                "-pthread",
             ],
+            extra_link_args=["-pthread"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
         )

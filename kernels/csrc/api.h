@@ -51,6 +51,10 @@ typedef struct {
   int64_t gives_all;             /* decoder: whether all rows have logits, or the last one alone */
   float *attention;              /* [layers, H, R, attention_room] for the cross-attention of all rows, or none */
   int64_t attention_room;
+  /* Of a search: every row sees the first `prefix` columns of `kept`, and what `seen` names of `tree`, which is where new
+  keys and values are written. Without a tree, `seen` names columns of `kept`. */
+  int64_t prefix, tree_room;
+  float *tree;
 } StreamPart;
 
 /* A step of several streams. Rows of all streams lie one after the other. */
@@ -61,7 +65,7 @@ typedef struct {
   const int64_t *limits;         /* [N] columns of `kept` that each row sees, its own among them */
   const int64_t *memory_limits;  /* [N] decoder: columns of `memory` that each row sees */
   float *states;                 /* [rows that are given, D] */
-  float *logits;                 /* [rows that are given, V] */
+  float *logits;                 /* [rows that are given, V], or none */
 } Step;
 
 /* Rows of scores, and what to look for among their pieces. */
@@ -77,10 +81,27 @@ typedef struct {
   float *tops;                       /* [rows] largest log-probability of each row */
 } Choice;
 
+/* A beam search of one stream: what src/turia/engine/beam.py does, step by step and to the last bit. */
+typedef struct {
+  int64_t width;                     /* hypotheses */
+  int64_t most;                      /* pieces to look ahead; further only until the best hypothesis has a whole word */
+  int64_t longest;                   /* pieces of a word */
+  int64_t is_open;                   /* the sentence cannot end yet, and of the best hypothesis one word is wanted */
+  double penalty;                    /* of the length */
+  const uint8_t *at_start, *in_word, *in_long_word;   /* [V] pieces that are forbidden */
+  const uint8_t *borders;            /* [V] pieces that end a word, or with `space_first` those that begin one */
+  int64_t space_first;
+  const int64_t *closing, *stopping; /* pieces that close a sentence; those, and others that end what is written */
+  int64_t closings, stoppings;
+  int64_t *pieces;                   /* [max(most, longest) + 1] the best hypothesis: whole words, perhaps an end */
+  int64_t found;                     /* its pieces */
+} Search;
+
 typedef struct {
   const char *name;
   int64_t byte_offset;
   int (*run)(const Side *, const Step *);   /* 0, or 1 if there is no memory left */
+  int (*search)(const Side *, const Step *, Search *);  /* the same, with a search for each stream of the step */
   int64_t (*choose)(const Choice *);        /* how many were found; -1 if there is no memory left */
   int (*multiply)(const Matrix *, const float *x, int64_t rows, float *out);  /* one product, for tests */
 } Variant;

@@ -4,7 +4,8 @@
 TARGET("avx2,fma")
 #define TURIA_AVX2
 #include "step.h"
+#include "search.h"
 
-const Variant turia_avx2 = {"avx2", BYTE_OFFSET, run, choose, multiply_alone};
+const Variant turia_avx2 = {"avx2", BYTE_OFFSET, run, search, choose, multiply_alone};
 END_TARGET
 #endif

@@ -4,7 +4,8 @@
 TARGET("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 #define TURIA_AVX512
 #include "step.h"
+#include "search.h"
 
-const Variant turia_avx512 = {"avx512-vnni", BYTE_OFFSET, run, choose, multiply_alone};
+const Variant turia_avx512 = {"avx512-vnni", BYTE_OFFSET, run, search, choose, multiply_alone};
 END_TARGET
 #endif

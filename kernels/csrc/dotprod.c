@@ -4,7 +4,8 @@ TARGET(DOTPROD)
 #define TURIA_NEON
 #define TURIA_DOTPROD
 #include "step.h"
+#include "search.h"
 
-const Variant turia_dotprod = {"neon-dotprod", BYTE_OFFSET, run, choose, multiply_alone};
+const Variant turia_dotprod = {"neon-dotprod", BYTE_OFFSET, run, search, choose, multiply_alone};
 END_TARGET
 #endif

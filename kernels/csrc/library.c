@@ -8,6 +8,7 @@
 #endif
 
 #include "api.h"
+#include "pool.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -40,11 +41,78 @@ EXPORTED const Variant *turia_variant(int64_t number) {
 }
 
 EXPORTED int64_t turia_sizes(int64_t which) {
-  const int64_t sizes[] = {sizeof(Matrix), sizeof(Layer), sizeof(Side), sizeof(StreamPart), sizeof(Step), sizeof(Choice)};
+  const int64_t sizes[] = {sizeof(Matrix), sizeof(Layer), sizeof(Side), sizeof(StreamPart), sizeof(Step), sizeof(Choice),
+                           sizeof(Search)};
   return sizes[which];
 }
 
-EXPORTED int64_t turia_run(const Variant *variant, const Side *side, const Step *step) { return variant->run(side, step); }
+EXPORTED Pool *turia_begin_pool(int64_t threads) { return begin_pool(threads); }
+
+EXPORTED void turia_end_pool(Pool *pool) { end_pool(pool); }
+
+#define MOST_GROUPS 64
+#define LEAST_ROWS 4 /* of a group: every thread reads all weights, which is what few rows wait for */
+
+/* Groups of streams, one for each thread. */
+typedef struct {
+  const Variant *variant;
+  const Side *side;
+  Step step[MOST_GROUPS];
+  Search *search[MOST_GROUPS]; /* none in a step without searches */
+  int failed[MOST_GROUPS];
+  int64_t groups;
+} Groups;
+
+static void run_group(void *context, int64_t number) {
+  Groups *g = context;
+  const Step *step = g->step + number;
+  g->failed[number] =
+      g->search[number] ? g->variant->search(g->side, step, g->search[number]) : g->variant->run(g->side, step);
+}
+
+/* Cuts a step into groups of streams with about as many rows each. A search counts as the rows of its beam. */
+static void cut(Groups *g, const Step *whole, Search *searches, int64_t threads) {
+  int64_t weight = 0, done = 0, begin = 0, row = 0, given = 0;
+  const Side *side = g->side;
+  for (int64_t n = 0; n < whole->streams; n++) weight += whole->part[n].rows + (searches ? searches[n].width : 0);
+  if (threads > weight / LEAST_ROWS) threads = weight / LEAST_ROWS;
+  if (threads > MOST_GROUPS) threads = MOST_GROUPS;
+  g->groups = 0;
+  for (int64_t n = 0, rows = 0, states = 0; n < whole->streams; n++) {
+    const StreamPart *part = whole->part + n;
+    rows += part->rows, done += part->rows + (searches ? searches[n].width : 0);
+    states += !side->is_decoder || part->gives_all ? part->rows : 1;
+    if (n + 1 < whole->streams && done * threads < weight * (g->groups + 1)) continue;
+    Step *step = g->step + g->groups;
+    *step = *whole;
+    step->streams = n + 1 - begin, step->rows = rows, step->part += begin;
+    step->ids += row, step->positions += row, step->limits += row;
+    if (step->memory_limits) step->memory_limits += row;
+    step->states += given * side->width;
+    if (step->logits) step->logits += given * side->output.outputs;
+    g->search[g->groups++] = searches ? searches + begin : 0;
+    begin = n + 1, row += rows, given += states, rows = states = 0;
+  }
+}
+
+static int64_t run_groups(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
+  Groups groups;
+  int64_t failed = 0;
+  groups.variant = variant, groups.side = side;
+  cut(&groups, step, searches, pool ? pool->threads + 1 : 1);
+  run_tasks(pool, run_group, &groups, groups.groups);
+  for (int64_t i = 0; i < groups.groups; i++) failed |= groups.failed[i];
+  return failed;
+}
+
+/* Without a pool (0) in the caller's thread alone. */
+EXPORTED int64_t turia_run(const Variant *variant, Pool *pool, const Side *side, const Step *step) {
+  return run_groups(variant, pool, side, step, 0);
+}
+
+EXPORTED int64_t turia_search(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
+  return run_groups(variant, pool, side, step, searches);
+}
 
 EXPORTED int64_t turia_choose(const Variant *variant, const Choice *choice) { return variant->choose(choice); }
 

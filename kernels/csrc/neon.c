@@ -1,6 +1,7 @@
 #if defined(__aarch64__)
 #define TURIA_NEON
 #include "step.h"
+#include "search.h"
 
-const Variant turia_neon = {"neon", BYTE_OFFSET, run, choose, multiply_alone};
+const Variant turia_neon = {"neon", BYTE_OFFSET, run, search, choose, multiply_alone};
 #endif

@@ -1,3 +1,4 @@
 #include "step.h"
+#include "search.h"
 
-const Variant turia_portable = {"portable", BYTE_OFFSET, run, choose, multiply_alone};
+const Variant turia_portable = {"portable", BYTE_OFFSET, run, search, choose, multiply_alone};

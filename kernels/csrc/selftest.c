@@ -75,6 +75,29 @@ static uint64_t added(uint64_t sum, const float *values, int64_t count) {
   return sum;
 }
 
+/* The pieces that two searches find: of a sentence that is being spoken, and of a complete one. */
+static uint64_t found_by_search(const Variant *variant, const Side *decoder, const StreamPart *rows, const Step *first) {
+  uint8_t at_start[PIECES] = {0}, in_word[PIECES] = {0}, borders[PIECES], in_long_word[PIECES];
+  int64_t closing[] = {4, 5, 6}, stopping[] = {4, 5, 6, 3}, pieces[2][16];
+  uint64_t sum = 0;
+  for (int i = 0; i < PIECES; i++) borders[i] = i > 6 && i % 2, in_long_word[i] = !borders[i], in_word[i] = i < 7;
+  Search spoken = {4, 3, 5, 1, 1.0, in_word, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[0], 0};
+  Search complete = {3, 9, 5, 0, 0.6, at_start, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[1], 0};
+  const StreamPart parts[] = {*rows, *rows};
+  int64_t ids[8], positions[8], limits[8], memory_limits[8];
+  float states[2 * WIDTH];
+  for (int i = 0; i < 8; i++) {
+    ids[i] = first->ids[i % 4], positions[i] = first->positions[i % 4];
+    limits[i] = first->limits[i % 4], memory_limits[i] = first->memory_limits[i % 4];
+  }
+  const Step step = {2, 8, parts, ids, positions, limits, memory_limits, states, 0};
+  Search searches[] = {spoken, complete};
+  sum += variant->search(decoder, &step, searches);
+  for (int n = 0; n < 2; n++)
+    for (int64_t i = 0; i < searches[n].found; i++) sum = sum * 101 + (uint64_t)searches[n].pieces[i] + 1;
+  return sum;
+}
+
 static uint64_t sum_of(const Variant *variant) {
   uint64_t sum = 14695981039346656037u;
   seed = 1;
@@ -86,21 +109,22 @@ static uint64_t sum_of(const Variant *variant) {
     int64_t ids[ROWS], places[ROWS], limits[ROWS], seen[] = {0, 2, 4, 0, 1, 5, 0, 1, 6}, own[] = {3, 3, 3};
     for (int i = 0; i < ROWS; i++) ids[i] = (11 * i + 5) % PIECES, places[i] = i, limits[i] = i < 3 ? 3 : i + 1;
     /* A window; four rows, of which the last has logits; three hypotheses that all rows are looked at. */
-    const StreamPart window = {ROWS, 0, ROOM, source, 0, ROOM, memory, 0, 0, 0, 0};
+    const StreamPart window = {ROWS, 0, ROOM, source, 0, ROOM, memory, 0, 0, 0, 0, 0, 0, 0};
     const Step encode = {1, ROWS, &window, ids, places, limits, 0, states, 0};
     sum += variant->run(&encoder, &encode);
     sum = added(added(sum, states, ROWS * WIDTH), memory, BUFFER);
-    const StreamPart rows = {4, 0, ROOM, target, 0, ROOM, memory, 0, 0, 0, 0};
+    const StreamPart rows = {4, 0, ROOM, target, 0, ROOM, memory, 0, 0, 0, 0, 0, 0, 0};
     const int64_t causal[] = {1, 2, 3, 4}, whole[] = {7, 7, 7, 7};
     const Step first = {1, 4, &rows, ids, places, causal, whole, states, logits};
     sum += variant->run(&decoder, &first);
     sum = added(added(sum, states, WIDTH), logits, PIECES);
-    const StreamPart beam = {3, 4, ROOM, target, 0, ROOM, memory, seen, 1, attention, ROWS};
+    const StreamPart beam = {3, 4, ROOM, target, 0, ROOM, memory, seen, 1, attention, ROWS, 0, 0, 0};
     const int64_t after[] = {2, 2, 2};
     const Step second = {1, 3, &beam, ids, after, own, whole, states, logits};
     sum += variant->run(&decoder, &second);
     sum = added(added(added(sum, states, 3 * WIDTH), logits, 3 * PIECES), target, BUFFER);
     sum = added(sum, attention, LAYERS * HEADS * 3 * ROWS);
+    sum = (sum ^ found_by_search(variant, &decoder, &rows, &first)) * 1099511628211u;
   }
   return sum;
 }

@@ -157,12 +157,24 @@ static void rotate(float *x, int64_t heads, int64_t size, const float *cosines, 
     }
 }
 
-/* One head of one row over `count` columns: the first ones, or those that `seen` names. */
-INLINE void attend_columns(const float *query, const float *keys, const float *values, const int64_t *seen,
-                           int64_t count, const int64_t size, float *scores, float *out) {
-  const int64_t all = filled(count, LANES);
+/* What a row sees of one layer: the first `first` columns of a buffer [H, C, E] of keys and one of values, and then
+those of other buffers that `seen` names, `count` in all. */
+typedef struct {
+  const float *keys, *values;
+  int64_t room, first;
+  const float *more_keys, *more_values;
+  int64_t more_room, count;
+  const int64_t *seen;
+} Sight;
+
+/* One head of one row. */
+INLINE void attend_columns(const float *query, const Sight *sight, int64_t head, const int64_t size, float *scores,
+                           float *out) {
+  const int64_t count = sight->count, first = sight->first, all = filled(count, LANES);
+  const int64_t at = head * sight->room * size, more_at = head * sight->more_room * size;
   for (int64_t c = 0; c < count; c++) {
-    const float *key = keys + (seen ? seen[c] : c) * size;
+    const float *key = c < first ? sight->keys + at + c * size
+                                 : sight->more_keys + more_at + sight->seen[c - first] * size;
     vf sum = vf_mul(vf_load(query), vf_load(key));
     for (int64_t i = LANES; i < size; i += LANES) sum = vf_fma(vf_load(query + i), vf_load(key + i), sum);
     scores[c] = vf_sum(sum);
@@ -182,7 +194,8 @@ INLINE void attend_columns(const float *query, const float *keys, const float *v
     const int64_t parts = size - i < 4 * LANES ? (size - i) / LANES : 4;
     vf total[4] = {vf_set1(0), vf_set1(0), vf_set1(0), vf_set1(0)};
     for (int64_t c = 0; c < count; c++) {
-      const float *value = values + (seen ? seen[c] : c) * size + i;
+      const float *value = i + (c < first ? sight->values + at + c * size
+                                          : sight->more_values + more_at + sight->seen[c - first] * size);
       const vf weight = vf_set1(scores[c]);
       if (parts == 4) {
         for (int p = 0; p < 4; p++) total[p] = vf_fma(weight, vf_load(value + p * LANES), total[p]);
@@ -194,16 +207,14 @@ INLINE void attend_columns(const float *query, const float *keys, const float *v
   }
 }
 
-static void attend(const float *query, const float *keys, const float *values, int64_t room, const int64_t *seen,
-                   int64_t count, int64_t heads, int64_t size, float *scores, float *out, float *given,
-                   int64_t given_step) {
+static void attend(const float *query, const Sight *sight, int64_t heads, int64_t size, float *scores, float *out,
+                   float *given, int64_t given_step) {
   for (int64_t h = 0; h < heads; h++) {
-    const int64_t head = h * room * size;
     if (size == 64)
-      attend_columns(query + h * size, keys + head, values + head, seen, count, 64, scores, out + h * size);
+      attend_columns(query + h * size, sight, h, 64, scores, out + h * size);
     else
-      attend_columns(query + h * size, keys + head, values + head, seen, count, size, scores, out + h * size);
-    if (given) memcpy(given + h * given_step, scores, count * sizeof(float));
+      attend_columns(query + h * size, sight, h, size, scores, out + h * size);
+    if (given) memcpy(given + h * given_step, scores, sight->count * sizeof(float));
   }
 }
 
@@ -234,30 +245,35 @@ static void self_attention(const Side *side, const Step *step, int64_t index, co
   const int64_t width = side->width, heads = side->heads, size = width / heads;
   for (int64_t n = 0, row = 0; n < step->streams; n++) {
     const StreamPart *part = step->part + n;
-    float *keys = part->kept + 2 * index * heads * part->room * size, *values = keys + heads * part->room * size;
+    const int64_t room = part->tree ? part->tree_room : part->room, buffer = heads * room * size;
+    float *keys = (part->tree ? part->tree : part->kept) + 2 * index * buffer, *values = keys + buffer;
     for (int64_t r = 0; r < part->rows; r++, row++) {
       float *fused = s->wide + row * 3 * width;
       if (side->rotary) {
         const int64_t turned = step->positions[row] * (size / 2);
         rotate(fused, 2 * heads, size, side->cosines + turned, side->sines + turned);
       }
-      keep(keys, part->room, part->begin + r, fused + width, heads, size);
-      keep(values, part->room, part->begin + r, fused + 2 * width, heads, size);
+      keep(keys, room, part->begin + r, fused + width, heads, size);
+      keep(values, room, part->begin + r, fused + 2 * width, heads, size);
     }
   }
   int64_t next = 0;
   for (int64_t n = 0, row = 0; n < step->streams; n++) {
     const StreamPart *part = step->part + n;
-    const float *keys = part->kept + 2 * index * heads * part->room * size, *values = keys + heads * part->room * size;
-    const int64_t *seen = part->seen;
+    const float *more = part->tree ? part->tree : part->kept;
+    Sight sight = {.room = part->room, .more_room = part->tree ? part->tree_room : part->room, .seen = part->seen};
+    sight.keys = part->kept + 2 * index * heads * sight.room * size;
+    sight.values = sight.keys + heads * sight.room * size;
+    sight.more_keys = more + 2 * index * heads * sight.more_room * size;
+    sight.more_values = sight.more_keys + heads * sight.more_room * size;
     for (int64_t r = 0; r < part->rows; r++, row++) {
-      const int64_t limit = step->limits[row];
+      sight.count = step->limits[row];
+      sight.first = part->seen ? part->prefix : sight.count;
       if (next < count && wanted[next] == row) {
-        attend(s->wide + row * 3 * width, keys, values, part->room, seen, limit, heads, size, s->scores,
-               s->y + next * width, NULL, 0);
+        attend(s->wide + row * 3 * width, &sight, heads, size, s->scores, s->y + next * width, NULL, 0);
         next++;
       }
-      if (seen) seen += limit;
+      if (sight.seen) sight.seen += sight.count - sight.first;
     }
   }
 }
@@ -270,13 +286,13 @@ static void cross_attention(const Side *side, const Step *step, int64_t index, c
     const StreamPart *part = step->part + s->stream_of[row];
     int64_t first = row;
     while (first && s->stream_of[first - 1] == s->stream_of[row]) first--;
-    const float *keys = part->memory + 2 * index * heads * part->memory_room * size;
-    const float *values = keys + heads * part->memory_room * size;
+    Sight sight = {.room = part->memory_room, .first = step->memory_limits[row], .count = step->memory_limits[row]};
+    sight.keys = part->memory + 2 * index * heads * part->memory_room * size;
+    sight.values = sight.keys + heads * part->memory_room * size;
     const int64_t given_step = part->rows * part->attention_room;
     float *given = part->attention
         ? part->attention + index * heads * given_step + (row - first) * part->attention_room : NULL;
-    attend(s->wide + next * width, keys, values, part->memory_room, NULL, step->memory_limits[row], heads, size,
-           s->scores, s->y + next * width, given, given_step);
+    attend(s->wide + next * width, &sight, heads, size, s->scores, s->y + next * width, given, given_step);
   }
 }
 
@@ -376,71 +392,10 @@ static int run(const Side *side, const Step *step) {
     normalise(&side->last, s.x, step->states, given, width);
   else
     memcpy(step->states, s.x, given * width * sizeof(float));
-  if (side->is_decoder)
-    multiply(&side->output, step->states, given, width, step->logits, side->output.outputs, &s);
-  else
+  if (!side->is_decoder)
     give_memory(side, step, &s);
+  else if (step->logits)
+    multiply(&side->output, step->states, given, width, step->logits, side->output.outputs, &s);
   free(memory);
   return 0;
-}
-
-/* --- the best continuations ------------------------------------------------------------------------------------- */
-
-/* Log-probabilities of the pieces that are allowed, those that close a sentence as one. */
-static void log_probabilities(const Choice *c, const float *logits, const uint8_t *forbidden, float *out) {
-  const int64_t vocabulary = c->vocabulary, all = filled(vocabulary, LANES);
-  for (int64_t i = 0; i < vocabulary; i++) out[i] = forbidden[i] ? NOTHING : logits[i];
-  for (int64_t i = vocabulary; i < all; i++) out[i] = NOTHING;
-  vf top = vf_load(out), sum = vf_set1(0);
-  for (int64_t i = LANES; i < all; i += LANES) top = vf_max(top, vf_load(out + i));
-  const float most = vf_top(top);
-  for (int64_t i = 0; i < all; i += LANES) sum = vf_add(sum, vf_exp(vf_sub(vf_load(out + i), vf_set1(most))));
-  const float total = most + logf(vf_sum(sum));
-  float closed = 0, first = NOTHING;
-  for (int64_t i = 0; i < c->closings; i++)
-    if (out[c->closing[i]] > first) first = out[c->closing[i]];
-  if (first > NOTHING) {
-    for (int64_t i = 0; i < c->closings; i++) {
-      if (out[c->closing[i]] > NOTHING) closed += expf(out[c->closing[i]] - first);
-      out[c->closing[i]] = NOTHING;
-    }
-    out[c->closing[0]] = first + logf(closed);
-  }
-  for (int64_t i = 0; i < all; i += LANES) vf_store(out + i, vf_sub(vf_load(out + i), vf_set1(total)));
-}
-
-static int64_t choose(const Choice *c) {
-  const int64_t all = filled(c->vocabulary, LANES);
-  float *scores = malloc(all * sizeof(float)), *totals = malloc(c->count * sizeof(float));
-  int64_t found = 0;
-  if (!scores || !totals) {
-    free(scores), free(totals);
-    return -1;
-  }
-  for (int64_t r = 0; r < c->rows; r++) {
-    log_probabilities(c, c->logits[r], c->forbidden[r], scores);
-    vf top = vf_set1(NOTHING);
-    for (int64_t i = 0; i < all; i += LANES) {
-      const vf here = vf_load(scores + i);
-      top = vf_max(top, here);
-      /* Few groups of sixteen have one that is better than the worst found. */
-      if (found == c->count && !(c->before[r] + vf_top(here) > totals[found - 1])) continue;
-      for (int64_t j = i; j < i + LANES && j < c->vocabulary; j++) {
-        const float total = c->before[r] + scores[j];
-        if (scores[j] < NOTHING / 2 || (found == c->count && !(total > totals[found - 1]))) continue;
-        int64_t place = found < c->count ? found++ : found - 1;
-        for (; place && totals[place - 1] < total; place--) {
-          totals[place] = totals[place - 1];
-          c->places[place] = c->places[place - 1];
-          c->scores[place] = c->scores[place - 1];
-        }
-        totals[place] = total;
-        c->places[place] = r * c->vocabulary + j;
-        c->scores[place] = scores[j];
-      }
-    }
-    c->tops[r] = vf_top(top);
-  }
-  free(scores), free(totals);
-  return found;
 }

@@ -18,7 +18,7 @@ from turia.runtime.graphs import Runtime
 from turia.runtime.kernels import VARIABLE, choose_of, chosen_kernels, named, open_runtime, why_not_native
 from turia.runtime.native import NativeRuntime
 from turia.runtime.translator import find_model
-from turia.system.onnx import CPU, GPU
+from turia.system.onnx import GPU
 
 NEEDS = pytest.mark.skipif(kernels.why_no_package() is not None, reason=str(kernels.why_no_package()))
 
@@ -63,6 +63,9 @@ def test_where_it_fits_native_code_runs(folder: ModelFolder, monkeypatch: pytest
     assert isinstance(runtime, NativeRuntime)
     assert choose_of(runtime) == runtime.choose
     assert named(runtime) == f"native ({runtime.kernels.variant})"
+    threaded = open_runtime(folder, threads=2)
+    assert isinstance(threaded, NativeRuntime)
+    assert threaded.kernels.threads == 2
     monkeypatch.setenv(VARIABLE, "onnx")
     assert isinstance(open_runtime(folder), Runtime)
     assert isinstance(open_runtime(folder, kernels="native"), NativeRuntime)
@@ -76,16 +79,15 @@ def test_what_native_code_cannot_run_it_says(folder: ModelFolder) -> None:
     assert why_not_native(float32) == "the model is float32, and native code runs int8 models"
     narrow = replace(folder, config=replace(config, shape=replace(shape, heads=32)))
     assert str(why_not_native(narrow)).startswith("heads and feed-forward layers have the sizes 8 and 1024")
-    assert why_not_native(folder, 2, CPU) == "it is to run in 2 threads, and native code runs in one"
-    assert "CUDAExecutionProvider" in str(why_not_native(folder, 1, GPU))
+    assert "CUDAExecutionProvider" in str(why_not_native(folder, GPU))
 
 
 def test_a_package_of_another_release_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "find_spec", lambda name: name)
     other = SimpleNamespace(INTERFACE=7, variants=lambda: ["avx2"])
     monkeypatch.setitem(sys.modules, "turia_kernels", other)
-    assert "turia-kernels has interface 7, and this Turia uses 1" in str(kernels.why_no_package())
-    slow = SimpleNamespace(INTERFACE=1, variants=lambda: ["portable"])
+    assert "turia-kernels has interface 7, and this Turia uses 2" in str(kernels.why_no_package())
+    slow = SimpleNamespace(INTERFACE=2, variants=lambda: ["portable"])
     monkeypatch.setitem(sys.modules, "turia_kernels", slow)
     assert kernels.why_no_package() == "this processor has neither AVX2 nor NEON"
 

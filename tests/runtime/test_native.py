@@ -16,8 +16,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.models import Norm, config_of, random_transformer, save_subwords, tiny_shape, weights_of
-from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest
+from turia.engine.backend import (
+    DecodeRequest,
+    EncodeRequest,
+    LookRequest,
+    SearchRequest,
+    SearchRules,
+    Steps,
+    run_steps,
+)
+from turia.engine.batcher import run_together
+from turia.engine.beam import BeamSearch, Ending, Hypothesis
 from turia.engine.choosing import best_continuations
+from turia.engine.model import Model
+from turia.engine.settings import Settings
+from turia.engine.steering import ScoredRow
+from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.export.folder import write_folder
 from turia.export.tensors import LARGEST
@@ -30,9 +44,10 @@ from turia.runtime.states import SourceState, TargetState
 from turia.runtime.tensors import read_stored
 from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
-from turia.stream.trace import Write
+from turia.stream.trace import Record, Write
+from turia.text.choice import Flags, Forbidden
 from turia.text.layout import Ints
-from turia.text.symbols import CLOSING_IDS
+from turia.text.symbols import CLOSING_IDS, END_ID, STOPPING_IDS
 
 kernels = pytest.importorskip("turia_kernels", reason="the package turia-kernels is not installed")
 VARIANTS: list[str] = kernels.variants()
@@ -56,6 +71,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
 @pytest.fixture(scope="module")
 def runtime(folder: ModelFolder) -> NativeRuntime:
     return NativeRuntime(folder, kernels.Kernels())
+
+
+@pytest.fixture(scope="module")
+def threaded(folder: ModelFolder) -> NativeRuntime:
+    return NativeRuntime(folder, kernels.Kernels(threads=2))
 
 
 def ids(count: int, seed: int) -> Ints:
@@ -228,6 +248,116 @@ def test_the_best_continuations_are_those_of_numpy(
     assert found[0].tolist() == expected.places.tolist()
 
 
+class PythonRules:
+    """What the search in Python asks of a writer."""
+
+    def __init__(self, rules: SearchRules, complete: bool, longest: int) -> None:
+        self.rules, self.complete, self.longest = rules, complete, longest
+
+    def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags:
+        tables = self.rules.forbidden
+        if len(word_begun) >= self.longest - 1:
+            return ~self.rules.borders
+        if word_begun:
+            return tables.in_word
+        return tables.word_start_or_end if self.complete else tables.word_start
+
+    def word_ends(self, pieces: Sequence[int]) -> list[int]:
+        if self.rules.space_first:
+            shows = [piece in STOPPING_IDS or self.rules.borders[piece] for piece in pieces]
+            return [place for place, shown in enumerate(shows) if shown and place]
+        return [place for place, piece in enumerate(pieces, start=1) if self.rules.borders[piece]]
+
+    def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Floats]]:
+        return [row.logits for row in rows]
+        yield  # a generator that asks for nothing
+
+
+def found_in_python(runtime: NativeRuntime, request: SearchRequest) -> list[int]:
+    [(state, logits)] = runtime.decode([DecodeRequest(request.state, request.memory, request.ids, request.limit)])
+    rules = PythonRules(request.rules, request.complete, request.longest)
+    ending, now = Ending(length_penalty=request.rules.length_penalty), request.memory.length
+    search = BeamSearch(rules, request.width, request.memory, now, request.most, ending, choose=runtime.choose)
+    pieces = list(run_steps(search.best(Hypothesis((), (), (), state, logits)), runtime).pieces)
+    # Of a sentence that is being spoken, one word is wanted.
+    return pieces if request.complete else pieces[: next(iter(rules.word_ends(pieces)), len(pieces))]
+
+
+def search_rules(folder: ModelFolder, share: float, space_first: bool, penalty: float) -> SearchRules:
+    """Rules of a vocabulary of which a share ends words, or begins them."""
+    pieces = np.arange(folder.config.shape.target_vocabulary)
+    borders, symbols = np.random.default_rng(1).random(len(pieces)) < share, pieces <= END_ID
+    borders[symbols] = False
+    start = symbols | (~borders if space_first else pieces % 50 == 0)
+    start_or_end, in_word = start.copy(), symbols.copy()
+    start_or_end[list(CLOSING_IDS)] = False
+    in_word[list(CLOSING_IDS)] = not space_first
+    return SearchRules(Forbidden(start, start_or_end, in_word), borders, space_first, penalty)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 1000),
+    streams=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5), st.integers(1, 7), st.booleans()), min_size=1),
+    share=st.sampled_from([0.1, 0.5, 0.9]),
+    space_first=st.booleans(),
+    penalty=st.sampled_from([0.6, 1.0]),
+    rows=st.integers(1, 4),
+)
+def test_a_search_finds_what_the_search_in_python_finds(
+    folder: ModelFolder,
+    threaded: NativeRuntime,
+    seed: int,
+    streams: list[tuple[int, int, int, bool]],
+    share: float,
+    space_first: bool,
+    penalty: float,
+    rows: int,
+) -> None:
+    rules = search_rules(folder, share, space_first, penalty)
+    requests = []
+    for number, (length, width, most, complete) in enumerate(streams[:5]):
+        memory = encoded(threaded, [length], seed + number)
+        own, limit = ids(rows, seed), np.full(rows, length)
+        requests.append(SearchRequest(None, memory, own, limit, rules, width, 3 * most, complete, 6))
+    together = threaded.search(requests)
+    for request, (state, pieces) in zip(requests, together, strict=True):
+        found = pieces
+        if not request.complete:
+            found = pieces[: next(iter(PythonRules(rules, False, 6).word_ends(pieces)), len(pieces))]
+        assert found == found_in_python(threaded, request)
+        # The state goes on as if there had been no search.
+        [(expected, _)] = threaded.decode([DecodeRequest(None, request.memory, request.ids, request.limit)])
+        ends = [DecodeRequest(one, request.memory, ids(1, 7), request.limit[-1:]) for one in (state, expected)]
+        (_, after), (_, after_expected) = threaded.decode(ends)
+        np.testing.assert_array_equal(after, after_expected)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_same_bits_with_any_number_of_threads(folder: ModelFolder, variant: str) -> None:
+    def results(threads: int) -> list[Floats]:
+        runtime = NativeRuntime(folder, kernels.Kernels(variant, threads))
+        lengths = [3, 17, 5, 9, 1, 12, 8]
+        requests = [EncodeRequest(None, ids(one, one), np.full(one, one)) for one in lengths]
+        memories = runtime.encode(requests)
+        rows = [DecodeRequest(None, one, ids(one.length, 4), np.full(one.length, one.length)) for one in memories]
+        looks = runtime.look([LookRequest(None, one.memory, one.ids, one.limit) for one in rows])
+        found = [logits for _, logits in runtime.decode(rows)] + [look.attention for look in looks]
+        return found + [look.logits for look in looks] + [one.states for one in memories if one.states is not None]
+
+    expected = results(1)
+    for threads in (2, 3, 16):
+        for one, other in zip(results(threads), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_search_that_positions_do_not_suffice_for_is_refused(folder: ModelFolder, runtime: NativeRuntime) -> None:
+    memory = encoded(runtime, [3])
+    rules = search_rules(folder, 0.5, False, 1.0)
+    with pytest.raises(IndexError, match="a search of up to 201 pieces, but there are"):
+        runtime.search([SearchRequest(None, memory, ids(1, 1), np.array([3]), rules, 4, 200, True, 6)])
+
+
 @pytest.mark.parametrize(("piece", "length"), [(10_000, 1), (-1, 1), (5, 200)])
 def test_pieces_and_positions_that_are_not_there_are_refused(runtime: NativeRuntime, piece: int, length: int) -> None:
     with pytest.raises(IndexError, match="but there are"):
@@ -262,7 +392,7 @@ def test_numbers_that_no_export_writes_are_refused(
     folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, name: str, change: Any, complaint: str
 ) -> None:
     tensors = read_stored(folder.path)
-    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path: tensors | {name: change(tensors[name])})
+    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path, file: tensors | {name: change(tensors[name])})
     with pytest.raises(ModelError, match=complaint):
         NativeRuntime(folder, kernels.Kernels())
 
@@ -280,3 +410,23 @@ def test_the_shipped_model_writes_the_same_words(beam: int) -> None:
         written.append([record.word for record in records if isinstance(record, Write)])
     assert written[0] == written[1]
     assert "european" in [word.lower() for word in written[0]]
+
+
+def test_streams_together_write_what_the_search_in_python_writes_for_each() -> None:
+    text = """ich möchte mich zunächst bei der berichterstatterin für ihre arbeit bedanken
+        das ist eine sehr wichtige frage
+        wir haben gestern lange darüber gesprochen und sind zu keinem ergebnis gekommen"""
+    speech = [line.split() for line in text.splitlines()]
+    translator = Translator.load("de-en", kernels="native", threads=2)
+    assert translator.model.searches
+    in_python = replace(translator.model, searches=False)
+
+    def work(model: Model, words: list[str]) -> Steps[list[Record]]:
+        stream = Stream(model, GivenSegmenter([len(words)]), Settings(k=3, gamma=model.gamma, history=0, beam=4))
+        records: list[Record] = []
+        for word in words:
+            records += yield from stream.push_steps(word)
+        return records
+
+    together = run_together([work(translator.model, words) for words in speech], translator.model.backend)
+    assert together == [run_steps(work(in_python, words), in_python.backend) for words in speech]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "kernels" / "csrc"
-FLAGS = ["-std=gnu11", "-O1", "-ffp-contract=off", "-fno-math-errno", "-DTURIA_WITHOUT_PYTHON", "-static"]
+FLAGS = ["-std=gnu11", "-O1", "-ffp-contract=off", "-fno-math-errno", "-DTURIA_WITHOUT_PYTHON", "-static", "-pthread"]
 CROSS, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 

@@ -1,4 +1,4 @@
-"""Steps of Turia's Transformer in native code: int8 products, attention and the choice of the best pieces.
+"""Steps of Turia's Transformer in native code: int8 products, attention, and beam searches.
 
 Turia uses this package where it is installed and fits the model, and ONNX Runtime otherwise. It knows nothing of model
 folders: `turia.runtime.native` hands over matrices and buffers.
@@ -6,14 +6,28 @@ folders: `turia.runtime.native` hands over matrices and buffers.
 
 from turia_kernels.library import (
     INTERFACE,
+    Aim,
     Kernels,
     Norm,
     PackedLayer,
     PackedMatrix,
+    PackedRules,
     PackedSide,
     Part,
     address,
     variants,
 )
 
-__all__ = ["INTERFACE", "Kernels", "Norm", "PackedLayer", "PackedMatrix", "PackedSide", "Part", "address", "variants"]
+__all__ = [
+    "INTERFACE",
+    "Aim",
+    "Kernels",
+    "Norm",
+    "PackedLayer",
+    "PackedMatrix",
+    "PackedRules",
+    "PackedSide",
+    "Part",
+    "address",
+    "variants",
+]

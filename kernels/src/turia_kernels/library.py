@@ -1,4 +1,4 @@
-"""The C library, by ctypes: its structs (csrc/api.h), what is packed for it, and its two calls.
+"""The C library, by ctypes: its structs (csrc/api.h), what is packed for it, and its calls.
 
 Letters: N rows of all streams, R rows of one, C columns of a buffer, D width, H heads, E head size, V vocabulary.
 """
@@ -6,6 +6,7 @@ Letters: N rows of all streams, R rows of one, C columns of a buffer, D width, H
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-INTERFACE = 1
+INTERFACE = 2
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
@@ -24,6 +25,7 @@ ACTIVATIONS = ("relu", "swish", "gelu")
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.int8]
+Flags = npt.NDArray[np.bool_]
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _MODULE: Any = import_module("turia_kernels._step")
@@ -79,6 +81,9 @@ class Part(NamedTuple):
     gives_all: int = 0
     attention: int = 0
     attention_room: int = 0
+    prefix: int = 0
+    tree_room: int = 0
+    tree: int = 0
 
 
 _STEP = ("part", "ids", "positions", "limits", "memory_limits", "states", "logits")
@@ -97,11 +102,29 @@ class _Choice(ctypes.Structure):
     )
 
 
+class _Search(ctypes.Structure):
+    _fields_ = (
+        *((name, _NUMBER) for name in ("width", "most", "longest", "is_open")),
+        ("penalty", ctypes.c_double),
+        *((name, _POINTER) for name in ("at_start", "in_word", "in_long_word", "borders")),
+        ("space_first", _NUMBER),
+        *((name, _POINTER) for name in ("closing", "stopping")),
+        *((name, _NUMBER) for name in ("closings", "stoppings")),
+        ("pieces", _POINTER),
+        ("found", _NUMBER),
+    )
+
+
+_SEARCH = [name for name, _ in _Search._fields_]
+_WIDTH, _MOST, _LONGEST, _OPEN = (_SEARCH.index(name) for name in ("width", "most", "longest", "is_open"))
+_PIECES, _FOUND = _SEARCH.index("pieces"), _SEARCH.index("found")
+
+
 class _Variant(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("byte_offset", _NUMBER),
-        *((name, _POINTER) for name in ("run", "choose", "multiply")),
+        *((name, _POINTER) for name in ("run", "search", "choose", "multiply")),
     )
 
 
@@ -110,11 +133,14 @@ def _load() -> ctypes.CDLL:
     library.turia_variant.argtypes, library.turia_variant.restype = [_NUMBER], ctypes.POINTER(_Variant)
     library.turia_sizes.argtypes, library.turia_sizes.restype = [_NUMBER], _NUMBER
     # The library lets other Python threads run while it computes.
-    library.turia_run.argtypes, library.turia_run.restype = [_POINTER] * 3, _NUMBER
+    library.turia_run.argtypes, library.turia_run.restype = [_POINTER] * 4, _NUMBER
+    library.turia_search.argtypes, library.turia_search.restype = [_POINTER] * 5, _NUMBER
+    library.turia_begin_pool.argtypes, library.turia_begin_pool.restype = [_NUMBER], _POINTER
+    library.turia_end_pool.argtypes, library.turia_end_pool.restype = [_POINTER], None
     library.turia_choose.argtypes, library.turia_choose.restype = [_POINTER] * 2, _NUMBER
     library.turia_multiply.argtypes = [_POINTER, _POINTER, _POINTER, _NUMBER, _POINTER]
     library.turia_multiply.restype = _NUMBER
-    structs = (_Matrix, _Layer, _Side, _Part, _Step, _Choice)
+    structs = (_Matrix, _Layer, _Side, _Part, _Step, _Choice, _Search)
     assert [library.turia_sizes(which) for which in range(len(structs))] == list(map(ctypes.sizeof, structs))
     return library
 
@@ -228,6 +254,7 @@ class PackedSide:
             last=_norm(last),
             output=_matrix(output),
         )
+        self.address = ctypes.addressof(self.struct)
 
 
 def _given(table: Floats | None) -> Floats:
@@ -255,17 +282,70 @@ def _layer(layer: PackedLayer) -> _Layer:
     return _Layer(**norms, **{name: _matrix(getattr(layer, name)) for name in _MATRICES})
 
 
+class PackedRules:
+    """What a beam search must know of the target vocabulary, with the arrays that it points to."""
+
+    def __init__(
+        self,
+        *,
+        at_start: Flags,
+        in_word: Flags,
+        borders: Flags,
+        space_first: bool,
+        penalty: float,
+        closing: Ints,
+        stopping: Ints,
+    ) -> None:
+        """Pieces [V] that may not come at the start of a word, and within one; those that end a word, or with
+        `space_first` begin one; those that close a sentence, and those that stop a search."""
+        tables = [np.ascontiguousarray(table) for table in (at_start, in_word, ~borders, borders)]
+        assert all(table.dtype == np.bool_ and len(table) == len(tables[0]) for table in tables)
+        self._alive = [*tables, closing, stopping]
+        self.vocabulary = len(at_start)
+        names = ("at_start", "in_word", "in_long_word", "borders", "closing", "stopping")
+        struct = _Search(
+            penalty=penalty,
+            space_first=space_first,
+            closings=len(closing),
+            stoppings=len(stopping),
+            **{name: address(array) for name, array in zip(names, self._alive, strict=True)},
+        )
+        self.numbers: Ints = np.frombuffer(bytes(struct), dtype=np.int64)
+        """The struct; all that it holds is 64 bits wide."""
+
+
+class Aim(NamedTuple):
+    """What one stream searches for."""
+
+    rules: PackedRules
+    width: int
+    most: int
+    """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+    is_open: bool
+    """The sentence cannot end yet, and one word is wanted."""
+    longest: int
+    """Pieces of a word."""
+
+
 class Kernels:
     """One variant of the library. One thread at a time may use it."""
 
-    def __init__(self, variant: str | None = None) -> None:
-        """The fastest variant that this processor can run, or the one of this name."""
+    def __init__(self, variant: str | None = None, threads: int = 1) -> None:
+        """The fastest variant that this processor can run, or the one of this name. The streams of a step are shared
+        by so many `threads`, which changes no bit of the results."""
         found = next((each for each in _variants() if variant in (None, each.name.decode())), None)
         if found is None:
             raise ValueError(f"variant {variant!r}: this processor can run {', '.join(variants())}")
         self.variant: str = found.name.decode()
         self._variant = ctypes.addressof(found)
         self._byte_offset: int = found.byte_offset
+        self.threads = threads
+        self._pool: int | None = None
+        if threads > 1:
+            self._pool = _LIBRARY.turia_begin_pool(threads - 1)
+            if self._pool is None:
+                raise MemoryError(f"no {threads} threads")
+            weakref.finalize(self, _LIBRARY.turia_end_pool, self._pool)
         self._step, self._choice = _Step(), _Choice()
         self._step_address, self._choice_address = ctypes.addressof(self._step), ctypes.addressof(self._choice)
 
@@ -311,25 +391,73 @@ class Kernels:
 
         What each row sees must be there: whoever calls has checked it. Ids and positions are checked here.
         """
-        struct, rows = side.struct, len(ids)
-        assert all(one.dtype == np.int64 for one in (ids, positions, limits))
+        given = len(ids)
+        if side.struct.is_decoder:
+            given = sum(part.rows if part.gives_all else 1 for part in parts)
+        states = np.empty((given, side.width), dtype=np.float32)
+        logits = np.empty((given, side.outputs), dtype=np.float32) if side.struct.is_decoder else None
+        alive = self._fill(side, parts, ids, positions, limits, memory_limits, states)
+        self._step.logits = None if logits is None else address(logits)
+        if _LIBRARY.turia_run(self._variant, self._pool, side.address, self._step_address):
+            raise MemoryError("no memory for a step")
+        del alive
+        return states, logits
+
+    def search(
+        self,
+        side: PackedSide,
+        parts: Sequence[Part],
+        ids: Ints,
+        positions: Ints,
+        limits: Ints,
+        memory_limits: Ints,
+        aims: Sequence[Aim],
+    ) -> tuple[Floats, list[list[int]]]:
+        """A beam search of each stream, after its rows: the states [streams, D] of their last rows, and the pieces of
+        the best hypotheses, whole words of them. Nothing of the search itself is kept in the buffers."""
+        rooms = [max(aim.most, aim.longest) + 1 for aim in aims]
+        ends = np.cumsum([part.rows for part in parts]) - 1
+        if (positions[ends] + rooms).max() > side.positions:
+            raise IndexError(f"a search of up to {max(rooms)} pieces, but there are {side.positions} positions")
+        assert all(aim.rules.vocabulary == side.outputs for aim in aims)
+        assert not any(part.gives_all for part in parts)
+        states = np.empty((len(parts), side.width), dtype=np.float32)
+        pieces = np.empty((len(aims), max(rooms)), dtype=np.int64)
+        table = np.stack([aim.rules.numbers for aim in aims])
+        table[:, _WIDTH], table[:, _MOST] = [aim.width for aim in aims], [aim.most for aim in aims]
+        table[:, _OPEN], table[:, _LONGEST] = [aim.is_open for aim in aims], [aim.longest for aim in aims]
+        table[:, _PIECES] = address(pieces) + pieces.strides[0] * np.arange(len(aims))
+        alive = self._fill(side, parts, ids, positions, limits, memory_limits, states)
+        self._step.logits = None
+        if _LIBRARY.turia_search(self._variant, self._pool, side.address, self._step_address, address(table)):
+            raise MemoryError("no memory for a search")
+        del alive
+        return states, [row[:found] for row, found in zip(pieces.tolist(), table[:, _FOUND].tolist(), strict=True)]
+
+    def _fill(
+        self,
+        side: PackedSide,
+        parts: Sequence[Part],
+        ids: Ints,
+        positions: Ints,
+        limits: Ints,
+        memory_limits: Ints | None,
+        states: Floats,
+    ) -> Ints:
+        """Fills in the step; what it gives must stay alive while the step runs."""
+        assert ids.dtype == positions.dtype == limits.dtype == np.int64
         assert memory_limits is None or memory_limits.dtype == np.int64
         if ids.min() < 0 or ids.max() >= side.vocabulary:
             raise IndexError(f"a piece of {ids.min()} to {ids.max()}, but there are {side.vocabulary}")
         if positions.min() < 0 or positions.max() >= side.positions:
             raise IndexError(f"a position of {positions.min()} to {positions.max()}, but there are {side.positions}")
-        given = sum(part.rows if part.gives_all else 1 for part in parts) if struct.is_decoder else rows
-        states = np.empty((given, side.width), dtype=np.float32)
-        logits = np.empty((given, side.outputs), dtype=np.float32) if struct.is_decoder else None
         table = np.array(parts, dtype=np.int64)
         step = self._step
-        step.streams, step.rows, step.part = len(parts), rows, address(table)
+        step.streams, step.rows, step.part = len(parts), len(ids), address(table)
         step.ids, step.positions, step.limits = address(ids), address(positions), address(limits)
         step.memory_limits = None if memory_limits is None else address(memory_limits)
-        step.states, step.logits = address(states), None if logits is None else address(logits)
-        if _LIBRARY.turia_run(self._variant, ctypes.addressof(struct), self._step_address):
-            raise MemoryError("no memory for a step")
-        return states, logits
+        step.states = address(states)
+        return table
 
     def choose(
         self,

@@ -51,6 +51,9 @@ def serve(
         bool, typer.Option("--gpu", help="Run on a GPU, one for each replica; needs onnxruntime-gpu.")
     ] = False,
     kernels: KernelsOption = None,
+    threads: Annotated[
+        int, typer.Option(min=1, help="Threads that share the work of many streams; more than one for many speakers.")
+    ] = 1,
     beam: Beam = None,
     history: History = None,
     retention: Annotated[
@@ -142,13 +145,17 @@ def serve(
     public_url = None if public_url is None else checked_public_url(public_url)
     if ray and (recogniser or listeners):
         raise InputError("--recogniser and --listeners are not for --ray: its replicas recognise no speech")
+    if ray and threads > 1:
+        raise InputError("--threads is not for --ray: start more replicas")
     check_recognisers(recogniser)
     listening = None if ray else listen(host, port)
     names = tuple(model or packaged_models() or ["de-en"])
     providers = GPU if gpu else CPU
 
     def load(name: str) -> Translator:
-        return Translator.load(name, providers=providers, history=history, beam=beam, policy=policy, kernels=kernels)
+        return Translator.load(
+            name, threads=threads, providers=providers, history=history, beam=beam, policy=policy, kernels=kernels
+        )
 
     with ThreadPoolExecutor() as pool:
         # ONNX Runtime builds one model a core.

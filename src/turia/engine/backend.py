@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from turia.text.choice import Flags, Forbidden
 from turia.text.layout import Ints
 
 Logits = npt.NDArray[np.float32]
@@ -79,6 +80,40 @@ class LookRequest(DecodeRequest):
     """The same, of which all new rows are looked at. It costs more, so only policies that look ask for it."""
 
 
+@dataclass(frozen=True, eq=False)
+class SearchRules:
+    """What a beam search must know of the target vocabulary."""
+
+    forbidden: Forbidden
+    borders: Flags
+    """[V] pieces that end a word; with the space first, those that begin one."""
+    space_first: bool
+    length_penalty: float
+
+
+@dataclass(frozen=True)
+class SearchRequest(DecodeRequest):
+    """A beam search from new target rows on: what `turia.engine.beam` does with many requests, as one."""
+
+    rules: SearchRules
+    width: int
+    most: int
+    """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+    complete: bool
+    """Whether the sentence may end; if not, the first word of the best hypothesis is wanted, and no more."""
+    longest: int
+    """Pieces of a word; a longer one is ended by force."""
+
+
+class Searched(NamedTuple):
+    """What a search request gives."""
+
+    state: DecoderState
+    """With the new rows, and nothing of the search."""
+    pieces: list[int]
+    """Of the best hypothesis, or as many of them as are wanted: whole words, and perhaps an end."""
+
+
 class Looks(NamedTuple):
     """What a look request gives."""
 
@@ -106,7 +141,13 @@ class Backend(Protocol):
     def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]: ...
 
 
-Requests = list[EncodeRequest] | list[DecodeRequest] | list[LookRequest]
+class SearchingBackend(Backend, Protocol):
+    """One that takes search requests too, as `Model.searches` says."""
+
+    def search(self, requests: Sequence[SearchRequest]) -> Sequence[Searched]: ...
+
+
+Requests = list[EncodeRequest] | list[DecodeRequest] | list[LookRequest] | list[SearchRequest]
 Steps = Generator[Requests, Any, T]
 """Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
 
@@ -130,4 +171,6 @@ def run_requests(requests: Requests, backend: Backend) -> Sequence[Any]:
         return backend.encode(cast(list[EncodeRequest], requests))
     if isinstance(first, LookRequest):
         return backend.look(cast(list[LookRequest], requests))
+    if isinstance(first, SearchRequest):
+        return cast(SearchingBackend, backend).search(cast(list[SearchRequest], requests))
     return backend.decode(cast(list[DecodeRequest], requests))

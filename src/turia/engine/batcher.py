@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from turia.engine.backend import Backend, DecodeRequest, EncodeRequest, LookRequest, Requests, Steps, run_requests
+from turia.engine.backend import (
+    Backend,
+    DecodeRequest,
+    EncodeRequest,
+    LookRequest,
+    Requests,
+    SearchRequest,
+    Steps,
+    run_requests,
+)
 
 T = TypeVar("T")
-_ORDER = (EncodeRequest, LookRequest, DecodeRequest)
+_ORDER = (EncodeRequest, LookRequest, DecodeRequest, SearchRequest)
 
 
 class _Job(Generic[T]):

@@ -118,6 +118,10 @@ class FlowWriter(Writer):
         pieces = yield from super()._beam()
         return pieces
 
+    def searches_at_once(self) -> bool:
+        # The scores of the first row are looked at, and more pieces are allowed.
+        return False
+
     def _encodes_at_reads(self) -> bool:
         # A word that the policy allows is computed, and may come out as "more has to be read".
         return True

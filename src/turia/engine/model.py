@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.config import Anchor, Encoder, Search
-from turia.engine.backend import Backend
+from turia.engine.backend import Backend, SearchRules
 from turia.engine.choosing import Choose, best_continuations
 from turia.errors import ConfigError
 from turia.policy.base import Head, Policy
@@ -97,6 +97,8 @@ class Model:
     """A model of the opposite direction, which says where the source is cut when there is no segmenter."""
     choose: Choose = best_continuations
     """How a beam finds its best continuations."""
+    searches: bool = False
+    """Whether the backend takes search requests."""
 
     @property
     def history_positions(self) -> int:
@@ -112,6 +114,13 @@ class Model:
     def forbidden(self) -> Forbidden:
         """Which target pieces may not come where."""
         return forbidden_pieces(self.target_subwords)
+
+    @cached_property
+    def search_rules(self) -> SearchRules:
+        """For search requests."""
+        subwords = self.target_subwords
+        borders = subwords.starts_word if subwords.space_first else subwords.ends_word
+        return SearchRules(self.forbidden, borders, subwords.space_first, self.length_penalty)
 
     @cached_property
     def vocabulary_fingerprint(self) -> str:

@@ -54,7 +54,7 @@ def source_word(model: Model, word: str) -> EncodedWord:
         # Its end stays, so that it ends as every word does.
         pieces = (*pieces[: most - 1], pieces[-1]) if len(pieces) > most else pieces
         return EncodedWord(pieces, Problem("long-word", "a very long word was cut for the model"))
-    if any(map(_is_no_text, word)):
+    if not word.isalnum() and any(map(_is_no_text, word)):
         return EncodedWord(pieces, Problem("not-text", "control characters were left out"))
     if REPLACEMENT in word:
         return EncodedWord(pieces, Problem("not-text", "there were bytes that are no text"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
+from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Searched, SearchRequest, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.displaced import DisplacedWords
 from turia.engine.draft import Drafted
@@ -158,9 +158,17 @@ class Writer(SentenceRows):
     def _beam(self) -> Steps[list[int]]:
         """The first word of the best continuation; with the sentence complete, the best whole rest is planned once."""
         complete = self.closing is not None
-        if not self.plan:
+        memory: EncoderState
+        if not self.plan and self.searches_at_once():
+            memory = yield from self.read_all()
+            most = self._most_pieces() if complete else self.settings.lookahead
+            rows, rules = self._unfed_with(memory, []), self.model.search_rules
+            found: Sequence[Searched]
+            found = yield [SearchRequest(*rows, rules, self.settings.beam, most, complete, LONGEST_WORD)]
+            ((self._decoded, self.plan),) = found
+        elif not self.plan:
             state, logits, now = yield from self._scores([])
-            memory: EncoderState = yield from self.read_all()
+            memory = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
             rules = self.beam_rules(complete)
             search = BeamSearch(self, self.settings.beam, memory, now, most, rules, choose=self.model.choose)
@@ -174,6 +182,11 @@ class Writer(SentenceRows):
         assert self._encoded is not None
         self.row_limits += [self._encoded.length] * len(word)
         return word
+
+    def searches_at_once(self) -> bool:
+        """Whether the next word is one request: the backend can search, and nothing interferes with the scores."""
+        ours = self.closing is None or self.model.search == "turia"
+        return self.model.searches and ours and self.terms is None and self._peeked is None
 
     def _most_pieces(self) -> int:
         """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""

@@ -25,7 +25,13 @@ def repeats_at_end(words: Sequence[str], order: int) -> int:
 
 def loops(words: Sequence[str]) -> bool:
     """Whether the words just written end in an n-gram of order 2 to 6 that stands there more than 5 times."""
-    return any(repeats_at_end(words, order) > REPEATS for order in ORDERS)
+    # Most words are too few, or end in what did not stand there before: so much is seen at once.
+    length = len(words)
+    return any(
+        words[-1] == words[-1 - order] and repeats_at_end(words, order) > REPEATS
+        for order in ORDERS
+        if length > REPEATS * order
+    )
 
 
 def degenerate(source_words: int, target: Sequence[str], gamma: float = 1.0) -> bool:

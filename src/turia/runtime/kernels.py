@@ -1,6 +1,6 @@
 """Which code runs a model: native code where it fits, ONNX Runtime everywhere else.
 
-Native code is the package turia-kernels, which nobody needs. It runs int8 models on the CPU, in one thread.
+Native code is the package turia-kernels, which nobody needs. It runs int8 models on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ slower, but processes that load the same model share them."""
 VARIABLE = "TURIA_KERNELS"
 """The choice of processes that are given no other."""
 _PACKAGE = "turia_kernels"
-_INTERFACE = 1
+_INTERFACE = 2
 """Of the package, as this release uses it."""
 _LANES = 16
 """Numbers that native code computes at once: sizes are multiples of it."""
@@ -39,14 +39,14 @@ def open_runtime(
     chosen = chosen_kernels(kernels)
     if chosen == "onnx-shared":
         return Runtime(folder, threads, providers, packs=False)
-    reason = None if chosen == "onnx" else why_not_native(folder, threads, providers)
+    reason = None if chosen == "onnx" else why_not_native(folder, providers)
     if chosen == "native" and reason is not None:
         raise InputError(f"kernels are 'native', but {reason}; choose 'auto' or 'onnx'")
     if chosen == "onnx" or reason is not None:
         return Runtime(folder, threads, providers)
     from turia_kernels import Kernels as Library
 
-    return NativeRuntime(folder, Library())
+    return NativeRuntime(folder, Library(threads=threads))
 
 
 def choose_of(runtime: Runtime | NativeRuntime) -> Choose:
@@ -64,7 +64,7 @@ def chosen_kernels(kernels: str | None) -> Kernels:
     return found
 
 
-def why_not_native(folder: ModelFolder, threads: int = 1, providers: Sequence[str] = CPU) -> str | None:
+def why_not_native(folder: ModelFolder, providers: Sequence[str] = CPU) -> str | None:
     """The reason for which native code cannot run this model here, or None."""
     shape = folder.config.shape
     if (missing := why_no_package()) is not None:
@@ -76,8 +76,6 @@ def why_not_native(folder: ModelFolder, threads: int = 1, providers: Sequence[st
         return f"heads and feed-forward layers have the sizes {sizes}, and native code takes multiples of {_LANES}"
     if tuple(providers) != CPU:
         return f"it is to run with {providers[0]}, and native code runs on the CPU"
-    if threads != 1:
-        return f"it is to run in {threads} threads, and native code runs in one"
     return None
 
 

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from turia.engine.backend import DecodeRequest, EncodeRequest, LookRequest, Looks
+from turia.engine.backend import (
+    DecodeRequest,
+    EncodeRequest,
+    LookRequest,
+    Looks,
+    Searched,
+    SearchRequest,
+    SearchRules,
+)
 from turia.engine.choosing import Best
 from turia.errors import ModelError
 from turia.runtime.folder import WEIGHTS_FILE, ModelFolder
@@ -28,13 +36,13 @@ from turia.runtime.tensors import Tensors, let_go, map_weights, read_stored
 from turia.runtime.weights import decoder_layers, encoder_layers
 from turia.text.choice import Flags
 from turia.text.layout import Ints
-from turia.text.symbols import CLOSING_IDS
+from turia.text.symbols import CLOSING_IDS, STOPPING_IDS
 
 if TYPE_CHECKING:
-    from turia_kernels import Kernels, Norm, PackedLayer, PackedMatrix, PackedSide, Part
+    from turia_kernels import Aim, Kernels, Norm, PackedLayer, PackedMatrix, PackedRules, PackedSide, Part
 
 
-_CLOSING = np.array(CLOSING_IDS, dtype=np.int64)
+_CLOSING, _STOPPING = np.array(CLOSING_IDS, dtype=np.int64), np.array(STOPPING_IDS, dtype=np.int64)
 _LARGEST = 63
 """Weight of an export. Native code adds two products with unsigned bytes in 16 bits."""
 
@@ -44,10 +52,11 @@ class NativeRuntime:
 
     def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
         """A folder that native code can run (kernels.py)."""
-        from turia_kernels import Part, address
+        from turia_kernels import Aim, Part, address
 
         shape = folder.config.shape
-        self._part, self._address = Part, address
+        self._part, self._address, self._new_aim = Part, address, Aim
+        self._rules: dict[tuple[int, bool], tuple[SearchRules, PackedRules]] = {}
         self.kernels = kernels
         self._encoder, self._decoder = _Packer(folder, kernels).sides()
         self._layers, self._heads = shape.decoder_layers, shape.heads
@@ -108,6 +117,39 @@ class NativeRuntime:
                 row += 1
         return results
 
+    def search(self, requests: Sequence[SearchRequest]) -> list[Searched]:
+        """A beam search from each request on, all of it in native code."""
+        step = _Step()
+        for request in requests:
+            self._add_rows(step, request)
+        states, pieces = self.kernels.search(self._decoder, *self._rows_of(step), list(map(self._aim, requests)))
+        results = []
+        for row, ((begin, kept, _, (asked,)), found) in enumerate(zip(step.grown, pieces, strict=True)):
+            assert found, "a search without a result"
+            results.append(Searched(TargetState(begin + len(asked.ids), kept, states[row : row + 1]), found))
+        return results
+
+    def _aim(self, request: SearchRequest) -> Aim:
+        rules, complete = request.rules, request.complete
+        known = self._rules.get((id(rules), complete))
+        if known is None:
+            from turia_kernels import PackedRules
+
+            forbidden = rules.forbidden
+            packed = PackedRules(
+                at_start=forbidden.word_start_or_end if complete else forbidden.word_start,
+                in_word=forbidden.in_word,
+                borders=rules.borders,
+                space_first=rules.space_first,
+                penalty=rules.length_penalty,
+                closing=_CLOSING,
+                stopping=_STOPPING,
+            )
+            known = self._rules[id(rules), complete] = (rules, packed)
+        # With the space first, a sentence that is being spoken may end a word by a closing symbol, and so the search.
+        is_open = not complete and not rules.space_first
+        return self._new_aim(known[1], request.width, request.most, is_open, request.longest)
+
     def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
         """The same with logits and cross-attention of all new rows."""
         step, attentions = _Step(), []
@@ -165,18 +207,17 @@ class NativeRuntime:
         step.add(part, (begin, kept, seen, together), together, memory.length)
 
     def _run(self, step: _Step) -> tuple[Floats, Floats]:
-        limits = np.concatenate([request.limit for request in step.requests])
-        _check(limits, step.memory_lengths)
-        states, logits = self.kernels.run(
-            self._decoder,
-            step.parts,
-            np.concatenate([request.ids for request in step.requests]),
-            np.array(step.positions, dtype=np.int64),
-            np.array(step.limits, dtype=np.int64),
-            limits,
-        )
+        states, logits = self.kernels.run(self._decoder, *self._rows_of(step))
         assert logits is not None
         return states, logits
+
+    def _rows_of(self, step: _Step) -> tuple[list[Part], Ints, Ints, Ints, Ints]:
+        """Parts, ids, positions, and what rows see of the target and of the source."""
+        limits = np.concatenate([request.limit for request in step.requests])
+        _check(limits, step.memory_lengths)
+        ids = np.concatenate([request.ids for request in step.requests])
+        positions, own = np.array(step.positions, dtype=np.int64), np.array(step.limits, dtype=np.int64)
+        return step.parts, ids, positions, own, limits
 
 
 Grown = tuple[int, Columns, Sequence[Ints] | None, Sequence[DecodeRequest]]

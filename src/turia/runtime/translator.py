@@ -148,6 +148,7 @@ class Translator:
             free=config.free,
             reverse=reverse,
             choose=choose_of(runtime),
+            searches=isinstance(runtime, NativeRuntime),
         )
         return cls(folder, loaded)
 

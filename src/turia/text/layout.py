@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def lay_out(
     """
     last = len(sentences) - 1
     first = (DOC_ID if opens else CONT_ID) if language is None else language
-    parts: list[npt.NDArray[np.integer]] = [np.array([first])] if opening else []
+    parts: list[npt.NDArray[np.integer]] = [_symbol(first)] if opening else []
     ends: list[Ints] = []
     position = len(parts)
     for n, sentence in enumerate(sentences):
@@ -78,18 +79,24 @@ def lay_out(
         parts.append(sentence.ids)
         symbol = closing if n == last else None if flowing else SEP_ID
         if symbol is not None:
-            parts.append(np.array([symbol]))
+            parts.append(_symbol(symbol))
             position += 1
             word_ends[-1:] += 1
         ends.append(word_ends)
     words = np.array([len(sentence.pieces) for sentence in sentences], dtype=np.int64)
     return Window(
-        ids=np.concatenate(parts).astype(np.int64),
-        word_ends=np.concatenate(ends),
+        ids=np.concatenate(parts).astype(np.int64, copy=False),
+        word_ends=ends[0] if last == 0 else np.concatenate(ends),
         first_word=np.cumsum(words) - words,
         words=words,
         flowing=flowing,
     )
+
+
+@cache
+def _symbol(piece: int) -> Ints:
+    """[1]"""
+    return np.array([piece])
 
 
 def closing_symbol(ends_document: bool) -> int:
