@@ -35,7 +35,7 @@ from turia_kernels.structs import (
     address,
 )
 
-INTERFACE = 2
+INTERFACE = 3
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
