@@ -33,7 +33,7 @@ from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import words_by_sentence
 
-LATENCIES: tuple[tuple[int, ...], ...] = ((4,), (4, 8), (2, 4, 6, 8))
+LATENCIES: tuple[tuple[int | str, ...], ...] = ((4,), (4, 8), (2, 4, 6, 8), (4, "hold-n:n=3"))
 BEAMS = (1, 4)
 WORDS = 80
 SAMPLES = 1000
@@ -60,14 +60,15 @@ def main() -> None:
     print(text)
 
 
-def cost(translator: Translator, ks: Sequence[int], beam: int, words: int, rounds: int) -> dict[str, Any]:
-    """Milliseconds a source word, and bytes of encoder states, alone and shared."""
+def cost(translator: Translator, ks: Sequence[int | str], beam: int, words: int, rounds: int) -> dict[str, Any]:
+    """Milliseconds a source word, and bytes of encoder states, alone and shared. Each k may be a policy."""
     said = sample(translator.model.languages[0])[:words]
     best = {"alone": float("inf"), "shared": float("inf")}
     held: dict[str, int] = {}
 
     def alone() -> list[Stream]:
-        streams = [translator.stream(k=k, beam=beam, history=0) for k in ks]
+        named: list[dict[str, Any]] = [{"k": k} if isinstance(k, int) else {"policy": k} for k in ks]
+        streams = [translator.stream(beam=beam, history=0, **one) for one in named]
         for word in said:
             run_together([stream.push_steps(word) for stream in streams], translator.model.backend)
         return streams

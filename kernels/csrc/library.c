@@ -7,6 +7,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include <stdlib.h>
+
 #include "api.h"
 #include "pool.h"
 
@@ -51,10 +53,12 @@ EXPORTED Pool *turia_begin_pool(int64_t threads) { return begin_pool(threads); }
 EXPORTED void turia_end_pool(Pool *pool) { end_pool(pool); }
 
 #define MOST_GROUPS 64
-#define LEAST_ROWS 4 /* of a group: every thread reads all weights, which is what few rows wait for */
+#define LEAST_ROWS 8   /* of a group: every thread reads all weights, which is what few rows wait for */
+#define SEARCH_ROWS 24 /* of a group of searches: what more rows leave behind does not stay in the cache */
 
-/* Groups of streams, one for each thread. */
+/* A step that runs, in groups of streams. */
 typedef struct {
+  Job job;
   const Variant *variant;
   const Side *side;
   Step step[MOST_GROUPS];
@@ -75,14 +79,15 @@ static void cut(Groups *g, const Step *whole, Search *searches, int64_t threads)
   int64_t weight = 0, done = 0, begin = 0, row = 0, given = 0;
   const Side *side = g->side;
   for (int64_t n = 0; n < whole->streams; n++) weight += whole->part[n].rows + (searches ? searches[n].width : 0);
-  if (threads > weight / LEAST_ROWS) threads = weight / LEAST_ROWS;
-  if (threads > MOST_GROUPS) threads = MOST_GROUPS;
+  int64_t groups = searches ? weight / SEARCH_ROWS : weight / LEAST_ROWS;
+  if (!searches && groups > threads) groups = threads;
+  if (groups > MOST_GROUPS) groups = MOST_GROUPS;
   g->groups = 0;
   for (int64_t n = 0, rows = 0, states = 0; n < whole->streams; n++) {
     const StreamPart *part = whole->part + n;
     rows += part->rows, done += part->rows + (searches ? searches[n].width : 0);
     states += !side->is_decoder || part->gives_all ? part->rows : 1;
-    if (n + 1 < whole->streams && done * threads < weight * (g->groups + 1)) continue;
+    if (n + 1 < whole->streams && done * groups < weight * (g->groups + 1)) continue;
     Step *step = g->step + g->groups;
     *step = *whole;
     step->streams = n + 1 - begin, step->rows = rows, step->part += begin;
@@ -95,23 +100,24 @@ static void cut(Groups *g, const Step *whole, Search *searches, int64_t threads)
   }
 }
 
-static int64_t run_groups(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
-  Groups groups;
+/* Begins a step, or with `searches` one that goes on as a search of each stream. All that it points to must stay where
+it is until it is finished. Without a pool it is done at once. Gives what `turia_finish` takes; none without memory. */
+EXPORTED Groups *turia_begin(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
+  Groups *groups = malloc(sizeof(Groups));
+  if (!groups) return 0;
+  groups->variant = variant, groups->side = side;
+  cut(groups, step, searches, pool ? pool->threads + 1 : 1);
+  begin_job(pool, &groups->job, run_group, groups, groups->groups);
+  return groups;
+}
+
+/* Waits until it is done; 1 if there was no memory left. */
+EXPORTED int64_t turia_finish(Pool *pool, Groups *groups) {
   int64_t failed = 0;
-  groups.variant = variant, groups.side = side;
-  cut(&groups, step, searches, pool ? pool->threads + 1 : 1);
-  run_tasks(pool, run_group, &groups, groups.groups);
-  for (int64_t i = 0; i < groups.groups; i++) failed |= groups.failed[i];
+  finish_job(pool, &groups->job);
+  for (int64_t i = 0; i < groups->groups; i++) failed |= groups->failed[i];
+  free(groups);
   return failed;
-}
-
-/* Without a pool (0) in the caller's thread alone. */
-EXPORTED int64_t turia_run(const Variant *variant, Pool *pool, const Side *side, const Step *step) {
-  return run_groups(variant, pool, side, step, 0);
-}
-
-EXPORTED int64_t turia_search(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
-  return run_groups(variant, pool, side, step, searches);
 }
 
 EXPORTED int64_t turia_choose(const Variant *variant, const Choice *choice) { return variant->choose(choice); }

@@ -1,4 +1,4 @@
-/* A few threads that share the streams of a step. Whoever calls works too, and waits until all is done.
+/* A few threads that do jobs. A job has several tasks, such as groups of streams. Whoever waits for one works, too.
 
 Every row is computed by itself, so results do not depend on the number of threads. One caller at a time may use a pool.
 */
@@ -12,35 +12,40 @@ Every row is computed by itself, so results do not depend on the number of threa
 
 typedef void Task(void *context, int64_t number);
 
-typedef struct {
-  pthread_mutex_t lock;
-  pthread_cond_t work, done;
+typedef struct Job {
   Task *task;
   void *context;
   int64_t next, count, left;     /* tasks: the next one, all of them, those that are not done */
+  struct Job *after;
+} Job;
+
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t work, done;
+  Job *jobs;                     /* the oldest first */
   int64_t threads, stops;
   pid_t owner;                   /* a process that was forked off has none of the threads */
   pthread_t *thread;
 } Pool;
 
-/* With the lock held: does tasks while there are some. */
-static void work_off(Pool *pool) {
-  while (pool->next < pool->count) {
-    const int64_t number = pool->next++;
-    pthread_mutex_unlock(&pool->lock);
-    pool->task(pool->context, number);
-    pthread_mutex_lock(&pool->lock);
-    if (!--pool->left) pthread_cond_signal(&pool->done);
-  }
+/* With the lock held: does one task, of the oldest job that has any; says if there was one. */
+static int work_off(Pool *pool) {
+  Job *job = pool->jobs;
+  while (job && job->next == job->count) job = job->after;
+  if (!job) return 0;
+  const int64_t number = job->next++;
+  pthread_mutex_unlock(&pool->lock);
+  job->task(job->context, number);
+  pthread_mutex_lock(&pool->lock);
+  if (!--job->left) pthread_cond_signal(&pool->done);
+  return 1;
 }
 
 static void *worker(void *given) {
   Pool *pool = given;
   pthread_mutex_lock(&pool->lock);
-  while (!pool->stops) {
-    work_off(pool);
-    if (!pool->stops) pthread_cond_wait(&pool->work, &pool->lock);
-  }
+  while (!pool->stops)
+    if (!work_off(pool)) pthread_cond_wait(&pool->work, &pool->lock);
   pthread_mutex_unlock(&pool->lock);
   return 0;
 }
@@ -73,18 +78,30 @@ static Pool *begin_pool(int64_t threads) {
   return 0;
 }
 
-/* Runs task(context, number) for all numbers below `count`. */
-static void run_tasks(Pool *pool, Task *task, void *context, int64_t count) {
-  if (!pool || count < 2 || pool->owner != getpid()) {
-    for (int64_t i = 0; i < count; i++) task(context, i);
+/* Begins task(context, number) for all numbers below `count`. Without threads, all is done at once. */
+static void begin_job(Pool *pool, Job *job, Task *task, void *context, int64_t count) {
+  *job = (Job){task, context, 0, count, count, 0};
+  if (!pool || pool->owner != getpid()) {
+    for (; job->left; job->left--) task(context, job->next++);
     return;
   }
   pthread_mutex_lock(&pool->lock);
-  pool->task = task, pool->context = context;
-  pool->next = 0, pool->count = pool->left = count;
+  Job **last = &pool->jobs;
+  while (*last) last = &(*last)->after;
+  *last = job;
   pthread_cond_broadcast(&pool->work);
-  work_off(pool);
-  while (pool->left) pthread_cond_wait(&pool->done, &pool->lock);
+  pthread_mutex_unlock(&pool->lock);
+}
+
+/* Works until the job is done; it may be work of other jobs. */
+static void finish_job(Pool *pool, Job *job) {
+  if (!pool || pool->owner != getpid()) return;
+  pthread_mutex_lock(&pool->lock);
+  while (job->left)
+    if (!work_off(pool)) pthread_cond_wait(&pool->done, &pool->lock);
+  Job **place = &pool->jobs;
+  while (*place && *place != job) place = &(*place)->after;
+  if (*place) *place = job->after;
   pthread_mutex_unlock(&pool->lock);
 }
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.fakes import Chaos, Echo, Fake, fake_model, run, stream_of
 from tests.engine.speeches import spoken
-from turia.engine.backend import Steps
-from turia.engine.batcher import run_together
+from turia.engine.backend import EncodeRequest, Requests, Steps, run_requests
+from turia.engine.batcher import LEAST_TO_OVERLAP, run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.segmenter.online import GivenSegmenter
@@ -44,6 +48,57 @@ def test_streams_run_together_get_the_words_they_get_alone(
     for i, records in enumerate(run_together([stream.flush_steps() for stream in streams], backend)):
         together[i] += records
     assert together == alone
+
+
+class Overlapping(Chaos):
+    """Its steps go on by themselves: their results are there when they are asked for, and not before."""
+
+    overlaps = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: list[Requests] = []
+        self.most_at_once = self._at_once = 0
+
+    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
+        self.begun.append(requests)
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+
+        def finish() -> Sequence[Any]:
+            self._at_once -= 1
+            return run_requests(requests, self)
+
+        return finish
+
+
+def test_steps_of_two_halves_overlap_and_streams_get_the_words_they_get_alone() -> None:
+    words = ["ka", "le", "mi", "no", "pu"]
+    speeches = [words[number % 3 :] for number in range(LEAST_TO_OVERLAP + 1)]
+    alone = [run(stream_of(Chaos(), [len(one)], k=2), one) for one in speeches]
+    backend = Overlapping()
+
+    def work(said: list[str]) -> Steps[list[Record]]:
+        stream, records = stream_of(backend, [len(said)], k=2), []
+        for word in said:
+            records += yield from stream.push_steps(word)
+        return records + (yield from stream.flush_steps())
+
+    assert run_together([work(one) for one in speeches], backend) == alone
+    assert backend.most_at_once == 2
+
+
+def test_a_step_that_both_halves_ask_for_is_run_once() -> None:
+    backend, request = Overlapping(), EncodeRequest(None, np.array([7]), np.array([1]))
+
+    def work(number: int) -> Steps[object]:
+        (state,) = yield [request]
+        yield [EncodeRequest(state, np.array([8 + number]), np.array([2]))]
+        return state
+
+    states = run_together([work(number) for number in range(LEAST_TO_OVERLAP)], backend)
+    assert len(set(map(id, states))) == 1
+    assert sum(one is request for requests in backend.begun for one in requests) == 1
 
 
 def test_a_stream_that_fails_among_others_does_them_no_harm() -> None:

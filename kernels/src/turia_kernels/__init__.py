@@ -14,6 +14,7 @@ from turia_kernels.library import (
     PackedRules,
     PackedSide,
     Part,
+    Running,
     address,
     variants,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "PackedRules",
     "PackedSide",
     "Part",
+    "Running",
     "address",
     "variants",
 ]

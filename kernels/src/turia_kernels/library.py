@@ -1,4 +1,4 @@
-"""The C library, by ctypes: its structs (csrc/api.h), what is packed for it, and its calls.
+"""The C library: what is packed for it, and its calls.
 
 Letters: N rows of all streams, R rows of one, C columns of a buffer, D width, H heads, E head size, V vocabulary.
 """
@@ -9,13 +9,33 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-INTERFACE = 2
+from turia_kernels.structs import (
+    FOUND,
+    LIBRARY,
+    LONGEST,
+    MATRICES,
+    NORMS,
+    OPEN,
+    PIECES,
+    SEARCH_MOST,
+    WIDTH,
+    ChoiceStruct,
+    LayerStruct,
+    MatrixStruct,
+    NormStruct,
+    Part,
+    SearchStruct,
+    SideStruct,
+    StepStruct,
+    address,
+)
+
+INTERFACE = 3
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
@@ -27,130 +47,6 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.int8]
 Flags = npt.NDArray[np.bool_]
 
-_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
-_MODULE: Any = import_module("turia_kernels._step")
-address: Callable[[npt.NDArray[Any]], int] = _MODULE.address
-"""Of an array whose numbers lie one after the other; others are refused."""
-
-
-class _Matrix(ctypes.Structure):
-    _fields_ = (
-        *((name, _NUMBER) for name in ("inputs", "outputs", "zero")),
-        *((name, _POINTER) for name in ("packed", "start", "multiplier", "bias")),
-    )
-
-
-class _Norm(ctypes.Structure):
-    _fields_ = (("weight", _POINTER), ("bias", _POINTER))
-
-
-_NORMS = ("around_attention", "around_cross", "around_feed_forward")
-_MATRICES = ("attention", "attention_output", "cross", "cross_output", "expand", "contract")
-
-
-class _Layer(ctypes.Structure):
-    _fields_ = (*((name, _Norm) for name in _NORMS), *((name, _Matrix) for name in _MATRICES))
-
-
-_NUMBERS = ("width", "inner", "heads", "layers", "decoder_layers", "is_decoder", "pre_norm", "rotary", "activation")
-
-
-class _Side(ctypes.Structure):
-    _fields_ = (
-        *((name, _NUMBER) for name in _NUMBERS),
-        ("embedding", _POINTER),
-        ("embedding_scale", _POINTER),
-        ("embedding_factor", ctypes.c_double),
-        *((name, _POINTER) for name in ("cosines", "sines", "sinusoids", "layer")),
-        ("last", _Norm),
-        ("output", _Matrix),
-    )
-
-
-class Part(NamedTuple):
-    """One stream's part of a step; addresses are those of arrays, or 0 for none. csrc/api.h says what each is."""
-
-    rows: int
-    begin: int
-    room: int
-    kept: int
-    memory_begin: int
-    memory_room: int
-    memory: int
-    seen: int = 0
-    gives_all: int = 0
-    attention: int = 0
-    attention_room: int = 0
-    prefix: int = 0
-    tree_room: int = 0
-    tree: int = 0
-
-
-_STEP = ("part", "ids", "positions", "limits", "memory_limits", "states", "logits")
-
-
-class _Step(ctypes.Structure):
-    _fields_ = (("streams", _NUMBER), ("rows", _NUMBER), *((name, _POINTER) for name in _STEP))
-
-
-class _Choice(ctypes.Structure):
-    _fields_ = (
-        *((name, _NUMBER) for name in ("rows", "vocabulary", "count")),
-        *((name, _POINTER) for name in ("logits", "forbidden", "before", "closing")),
-        ("closings", _NUMBER),
-        *((name, _POINTER) for name in ("places", "scores", "tops")),
-    )
-
-
-class _Search(ctypes.Structure):
-    _fields_ = (
-        *((name, _NUMBER) for name in ("width", "most", "longest", "is_open")),
-        ("penalty", ctypes.c_double),
-        *((name, _POINTER) for name in ("at_start", "in_word", "in_long_word", "borders")),
-        ("space_first", _NUMBER),
-        *((name, _POINTER) for name in ("closing", "stopping")),
-        *((name, _NUMBER) for name in ("closings", "stoppings")),
-        ("pieces", _POINTER),
-        ("found", _NUMBER),
-    )
-
-
-_SEARCH = [name for name, _ in _Search._fields_]
-_WIDTH, _MOST, _LONGEST, _OPEN = (_SEARCH.index(name) for name in ("width", "most", "longest", "is_open"))
-_PIECES, _FOUND = _SEARCH.index("pieces"), _SEARCH.index("found")
-
-
-class _Variant(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("byte_offset", _NUMBER),
-        *((name, _POINTER) for name in ("run", "search", "choose", "multiply")),
-    )
-
-
-def _load() -> ctypes.CDLL:
-    library = ctypes.CDLL(_MODULE.__file__)
-    library.turia_variant.argtypes, library.turia_variant.restype = [_NUMBER], ctypes.POINTER(_Variant)
-    library.turia_sizes.argtypes, library.turia_sizes.restype = [_NUMBER], _NUMBER
-    # The library lets other Python threads run while it computes.
-    library.turia_run.argtypes, library.turia_run.restype = [_POINTER] * 4, _NUMBER
-    library.turia_search.argtypes, library.turia_search.restype = [_POINTER] * 5, _NUMBER
-    library.turia_begin_pool.argtypes, library.turia_begin_pool.restype = [_NUMBER], _POINTER
-    library.turia_end_pool.argtypes, library.turia_end_pool.restype = [_POINTER], None
-    library.turia_choose.argtypes, library.turia_choose.restype = [_POINTER] * 2, _NUMBER
-    library.turia_multiply.argtypes = [_POINTER, _POINTER, _POINTER, _NUMBER, _POINTER]
-    library.turia_multiply.restype = _NUMBER
-    structs = (_Matrix, _Layer, _Side, _Part, _Step, _Choice, _Search)
-    assert [library.turia_sizes(which) for which in range(len(structs))] == list(map(ctypes.sizeof, structs))
-    return library
-
-
-class _Part(ctypes.Structure):
-    _fields_ = tuple((name, _NUMBER) for name in Part._fields)
-
-
-_LIBRARY = _load()
-
 
 def variants() -> list[str]:
     """The variants that this processor can run, the fastest first. The last one, `portable`, is slow everywhere."""
@@ -159,7 +55,7 @@ def variants() -> list[str]:
 
 def _variants() -> list[Any]:
     found: list[Any] = []
-    while pointer := _LIBRARY.turia_variant(len(found)):
+    while pointer := LIBRARY.turia_variant(len(found)):
         found.append(pointer.contents)
     return found
 
@@ -231,10 +127,10 @@ class PackedSide:
         assert not inner % LANES
         self.width, self.outputs, self.vocabulary = width, output.outputs, vocabulary
         self.positions = len(rotations[0]) if rotations is not None else len(_given(sinusoids))
-        own = (_Layer * len(layers))(*map(_layer, layers))
+        own = (LayerStruct * len(layers))(*map(_layer, layers))
         self._alive.append(own)
         pair = rotations or (None, None)
-        self.struct = _Side(
+        self.struct = SideStruct(
             width=width,
             inner=inner,
             heads=heads,
@@ -266,20 +162,20 @@ def _address(array: npt.NDArray[Any] | None) -> int | None:
     return None if array is None else address(array)
 
 
-def _matrix(matrix: PackedMatrix | None) -> _Matrix:
+def _matrix(matrix: PackedMatrix | None) -> MatrixStruct:
     if matrix is None:
-        return _Matrix()
+        return MatrixStruct()
     parts = {name: _address(getattr(matrix, name)) for name in ("packed", "start", "multiplier", "bias")}
-    return _Matrix(inputs=matrix.inputs, outputs=matrix.outputs, zero=matrix.zero, **parts)
+    return MatrixStruct(inputs=matrix.inputs, outputs=matrix.outputs, zero=matrix.zero, **parts)
 
 
-def _norm(norm: Norm | None) -> _Norm:
-    return _Norm() if norm is None else _Norm(address(norm.weight), address(norm.bias))
+def _norm(norm: Norm | None) -> NormStruct:
+    return NormStruct() if norm is None else NormStruct(address(norm.weight), address(norm.bias))
 
 
-def _layer(layer: PackedLayer) -> _Layer:
-    norms = {name: _norm(getattr(layer, name)) for name in _NORMS}
-    return _Layer(**norms, **{name: _matrix(getattr(layer, name)) for name in _MATRICES})
+def _layer(layer: PackedLayer) -> LayerStruct:
+    norms = {name: _norm(getattr(layer, name)) for name in NORMS}
+    return LayerStruct(**norms, **{name: _matrix(getattr(layer, name)) for name in MATRICES})
 
 
 class PackedRules:
@@ -303,7 +199,7 @@ class PackedRules:
         self._alive = [*tables, closing, stopping]
         self.vocabulary = len(at_start)
         names = ("at_start", "in_word", "in_long_word", "borders", "closing", "stopping")
-        struct = _Search(
+        struct = SearchStruct(
             penalty=penalty,
             space_first=space_first,
             closings=len(closing),
@@ -327,6 +223,33 @@ class Aim(NamedTuple):
     """Pieces of a word."""
 
 
+T = TypeVar("T")
+
+
+class Running(Generic[T]):
+    """A step that other threads work at, if there are any. Whoever began it asks for its result once."""
+
+    def __init__(self, begun: int, pool: int | None, alive: object, result: Callable[[], T]) -> None:
+        """`alive` is what the step points to, and whoever has the pool."""
+        self._begun, self._pool, self._alive, self._result = begun, pool, alive, result
+        self._is_done = False
+
+    def wait(self) -> T:
+        """Its result, for which the caller works, too."""
+        if self._finish():
+            raise MemoryError("no memory for a step")
+        return self._result()
+
+    def _finish(self) -> int:
+        self._is_done = True
+        return int(LIBRARY.turia_finish(self._pool, self._begun))
+
+    def __del__(self) -> None:
+        # Nobody wants it any more; but what it writes to must not go before it is done.
+        if not self._is_done:
+            self._finish()
+
+
 class Kernels:
     """One variant of the library. One thread at a time may use it."""
 
@@ -342,12 +265,12 @@ class Kernels:
         self.threads = threads
         self._pool: int | None = None
         if threads > 1:
-            self._pool = _LIBRARY.turia_begin_pool(threads - 1)
+            self._pool = LIBRARY.turia_begin_pool(threads - 1)
             if self._pool is None:
                 raise MemoryError(f"no {threads} threads")
-            weakref.finalize(self, _LIBRARY.turia_end_pool, self._pool)
-        self._step, self._choice = _Step(), _Choice()
-        self._step_address, self._choice_address = ctypes.addressof(self._step), ctypes.addressof(self._choice)
+            weakref.finalize(self, LIBRARY.turia_end_pool, self._pool)
+        self._choice = ChoiceStruct()
+        self._choice_address = ctypes.addressof(self._choice)
 
     def pack(self, matrix: Bytes, scale: Floats, bias: Floats | None, positive: bool = False) -> PackedMatrix:
         """`matrix` [K, N] with a scale for each column; `positive` if its rows have no negative number."""
@@ -373,7 +296,7 @@ class Kernels:
         """`x` [rows, K] times the matrix, and its bias."""
         out = np.empty((len(x), matrix.outputs), dtype=np.float32)
         struct = _matrix(matrix)
-        if _LIBRARY.turia_multiply(self._variant, ctypes.addressof(struct), address(x), len(x), address(out)):
+        if LIBRARY.turia_multiply(self._variant, ctypes.addressof(struct), address(x), len(x), address(out)):
             raise MemoryError("no memory for a product")
         return out
 
@@ -385,9 +308,11 @@ class Kernels:
         positions: Ints,
         limits: Ints,
         memory_limits: Ints | None = None,
-    ) -> tuple[Floats, Floats | None]:
+        holds: object = None,
+    ) -> Running[tuple[Floats, Floats | None]]:
         """States [given, D], and of a decoder the logits [given, V]: of all rows of parts that `gives_all`, of the last
-        row of others. An encoder gives all rows. The new columns are written into the buffers.
+        row of others. An encoder gives all rows. The new columns are written into the buffers. What parts point to
+        is given as `holds`, so that it stays until the step is done.
 
         What each row sees must be there: whoever calls has checked it. Ids and positions are checked here.
         """
@@ -396,12 +321,8 @@ class Kernels:
             given = sum(part.rows if part.gives_all else 1 for part in parts)
         states = np.empty((given, side.width), dtype=np.float32)
         logits = np.empty((given, side.outputs), dtype=np.float32) if side.struct.is_decoder else None
-        alive = self._fill(side, parts, ids, positions, limits, memory_limits, states)
-        self._step.logits = None if logits is None else address(logits)
-        if _LIBRARY.turia_run(self._variant, self._pool, side.address, self._step_address):
-            raise MemoryError("no memory for a step")
-        del alive
-        return states, logits
+        rows = (ids, positions, limits, memory_limits)
+        return self._begin(side, parts, rows, states, logits, None, holds, lambda: (states, logits))
 
     def search(
         self,
@@ -412,7 +333,8 @@ class Kernels:
         limits: Ints,
         memory_limits: Ints,
         aims: Sequence[Aim],
-    ) -> tuple[Floats, list[list[int]]]:
+        holds: object = None,
+    ) -> Running[tuple[Floats, list[list[int]]]]:
         """A beam search of each stream, after its rows: the states [streams, D] of their last rows, and the pieces of
         the best hypotheses, whole words of them. Nothing of the search itself is kept in the buffers."""
         rooms = [max(aim.most, aim.longest) + 1 for aim in aims]
@@ -424,27 +346,29 @@ class Kernels:
         states = np.empty((len(parts), side.width), dtype=np.float32)
         pieces = np.empty((len(aims), max(rooms)), dtype=np.int64)
         table = np.stack([aim.rules.numbers for aim in aims])
-        table[:, _WIDTH], table[:, _MOST] = [aim.width for aim in aims], [aim.most for aim in aims]
-        table[:, _OPEN], table[:, _LONGEST] = [aim.is_open for aim in aims], [aim.longest for aim in aims]
-        table[:, _PIECES] = address(pieces) + pieces.strides[0] * np.arange(len(aims))
-        alive = self._fill(side, parts, ids, positions, limits, memory_limits, states)
-        self._step.logits = None
-        if _LIBRARY.turia_search(self._variant, self._pool, side.address, self._step_address, address(table)):
-            raise MemoryError("no memory for a search")
-        del alive
-        return states, [row[:found] for row, found in zip(pieces.tolist(), table[:, _FOUND].tolist(), strict=True)]
+        table[:, WIDTH], table[:, SEARCH_MOST] = [aim.width for aim in aims], [aim.most for aim in aims]
+        table[:, OPEN], table[:, LONGEST] = [aim.is_open for aim in aims], [aim.longest for aim in aims]
+        table[:, PIECES] = address(pieces) + pieces.strides[0] * np.arange(len(aims))
 
-    def _fill(
+        def found() -> tuple[Floats, list[list[int]]]:
+            counts = table[:, FOUND].tolist()
+            return states, [row[:count] for row, count in zip(pieces.tolist(), counts, strict=True)]
+
+        rows = (ids, positions, limits, memory_limits)
+        return self._begin(side, parts, rows, states, None, table, (holds, aims, pieces), found)
+
+    def _begin(
         self,
         side: PackedSide,
         parts: Sequence[Part],
-        ids: Ints,
-        positions: Ints,
-        limits: Ints,
-        memory_limits: Ints | None,
+        rows: tuple[Ints, Ints, Ints, Ints | None],
         states: Floats,
-    ) -> Ints:
-        """Fills in the step; what it gives must stay alive while the step runs."""
+        logits: Floats | None,
+        searches: Ints | None,
+        holds: object,
+        result: Callable[[], T],
+    ) -> Running[T]:
+        ids, positions, limits, memory_limits = rows
         assert ids.dtype == positions.dtype == limits.dtype == np.int64
         assert memory_limits is None or memory_limits.dtype == np.int64
         if ids.min() < 0 or ids.max() >= side.vocabulary:
@@ -452,12 +376,14 @@ class Kernels:
         if positions.min() < 0 or positions.max() >= side.positions:
             raise IndexError(f"a position of {positions.min()} to {positions.max()}, but there are {side.positions}")
         table = np.array(parts, dtype=np.int64)
-        step = self._step
-        step.streams, step.rows, step.part = len(parts), len(ids), address(table)
-        step.ids, step.positions, step.limits = address(ids), address(positions), address(limits)
-        step.memory_limits = None if memory_limits is None else address(memory_limits)
-        step.states = address(states)
-        return table
+        arrays = (table, *rows, states, logits)
+        step = StepStruct(len(parts), len(ids), *map(_address, arrays))
+        # Another thread would take longer to wake up than it could save for one stream.
+        pool = self._pool if len(parts) > 1 else None
+        begun = LIBRARY.turia_begin(self._variant, pool, side.address, ctypes.addressof(step), _address(searches))
+        if begun is None:
+            raise MemoryError("no memory for a step")
+        return Running(begun, pool, (self, side, step, arrays, searches, holds), result)
 
     def choose(
         self,
@@ -485,7 +411,7 @@ class Kernels:
         choice.logits, choice.forbidden, choice.before = begin, begin + 8 * rows, address(scores_before)
         choice.closing, choice.closings = address(closing), len(closing)
         choice.places, choice.scores, choice.tops = address(places), address(scores), address(tops)
-        found = _LIBRARY.turia_choose(self._variant, self._choice_address)
+        found = LIBRARY.turia_choose(self._variant, self._choice_address)
         if found < 0:
             raise MemoryError("no memory for a choice")
         return places[:found], scores[:found], tops

@@ -5,9 +5,9 @@ Letters: P columns kept, R new rows, S source positions, V vocabulary, L decoder
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +150,20 @@ class SearchingBackend(Backend, Protocol):
 Requests = list[EncodeRequest] | list[DecodeRequest] | list[LookRequest] | list[SearchRequest]
 Steps = Generator[Requests, Any, T]
 """Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
+
+
+@runtime_checkable
+class OverlappingBackend(Protocol):
+    """One whose steps may go on, in threads of its own, while Python does something else."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether they do: it has such threads."""
+        ...
+
+    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
+        """Begins a step of these requests, which are of one kind; gives what waits for its results."""
+        ...
 
 
 def run_steps(steps: Steps[T], backend: Backend) -> T:

@@ -6,7 +6,8 @@ own steps keep their order. No clock and no thread in here: whoever has several 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from turia.engine.backend import (
@@ -14,6 +15,7 @@ from turia.engine.backend import (
     DecodeRequest,
     EncodeRequest,
     LookRequest,
+    OverlappingBackend,
     Requests,
     SearchRequest,
     Steps,
@@ -22,6 +24,8 @@ from turia.engine.backend import (
 
 T = TypeVar("T")
 _ORDER = (EncodeRequest, LookRequest, DecodeRequest, SearchRequest)
+LEAST_TO_OVERLAP = 8
+"""Pieces of work; half of fewer would make small steps."""
 
 
 class _Job(Generic[T]):
@@ -50,16 +54,30 @@ def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> 
     raised. Where a step of the backend fails, all of them are broken off.
 
     Encoding goes first: streams that have just read catch up with those that are writing, and then all write together.
+
+    Where the backend's steps go on by themselves, the work is done in two halves: while a step of one half is computed,
+    Python prepares the next one of the other.
     """
     jobs = [_Job(steps) for steps in work]
-    while waiting := [job for job in jobs if job.requests is not None]:
-        kinds = {type(_first(job)) for job in waiting}
-        kind = next(kind for kind in _ORDER if kind in kinds)
-        _step([job for job in waiting if type(_first(job)) is kind], backend, most)
+    if isinstance(backend, OverlappingBackend) and backend.overlaps and len(jobs) >= LEAST_TO_OVERLAP:
+        _run_halves(jobs, backend, most)
+    else:
+        while waiting := [job for job in jobs if job.requests is not None]:
+            for group in _groups(waiting, most):
+                requests = _requests(group)
+                _give(group, requests, run_requests(requests, backend))
     for job in jobs:
         if job.error is not None:
             raise job.error
     return [job.result for job in jobs]
+
+
+def _groups(waiting: Sequence[_Job[T]], most: int) -> list[Sequence[_Job[T]]]:
+    """Jobs of which a step of the backend can do the requests, each group one: all of one kind."""
+    kinds = {type(_first(job)) for job in waiting}
+    kind = next(kind for kind in _ORDER if kind in kinds)
+    jobs = [job for job in waiting if type(_first(job)) is kind]
+    return [jobs[together] for together in _cut([len(job.requests or ()) for job in jobs], most)]
 
 
 def _first(job: _Job[T]) -> EncodeRequest | DecodeRequest:
@@ -67,20 +85,49 @@ def _first(job: _Job[T]) -> EncodeRequest | DecodeRequest:
     return job.requests[0]
 
 
-def _step(jobs: Sequence[_Job[T]], backend: Backend, most: int) -> None:
-    """One step for all `jobs`, whose requests are of one kind."""
-    for together in _cut([len(job.requests or ()) for job in jobs], most):
-        group = jobs[together]
-        requests: list[Any] = [request for job in group for request in job.requests or ()]
-        # Streams of one speaker may ask for one and the same step (turia.engine.shared).
-        once = {id(request): request for request in requests}
-        found = dict(zip(once, run_requests(list(once.values()), backend), strict=True))
-        results = [found[id(request)] for request in requests]
-        begin = 0
-        for job in group:
-            count = len(job.requests or ())
-            job.advance(results[begin : begin + count])
-            begin += count
+def _requests(jobs: Sequence[_Job[T]]) -> Requests:
+    """What they wait for. Streams of one speaker may ask for one and the same step (turia.engine.shared)."""
+    once: dict[int, Any] = {id(request): request for job in jobs for request in job.requests or ()}
+    return list(once.values())
+
+
+def _give(jobs: Sequence[_Job[T]], requests: Requests, results: Sequence[Any]) -> None:
+    """Gives the jobs the results of their requests."""
+    found = dict(zip(map(id, requests), results, strict=True))
+    for job in jobs:
+        job.advance([found[id(request)] for request in job.requests or ()])
+
+
+@dataclass
+class _Half(Generic[T]):
+    """Half of the jobs, and their steps that have begun: which jobs wait for them, for what, and how to get it."""
+
+    jobs: list[_Job[T]]
+    begun: list[tuple[list[_Job[T]], Requests, Callable[[], Sequence[Any]]]] = field(default_factory=list)
+
+
+def _run_halves(jobs: Sequence[_Job[T]], backend: OverlappingBackend, most: int) -> None:
+    halves = _Half(list(jobs[::2])), _Half(list(jobs[1::2]))
+    while any(job.requests is not None for job in jobs):
+        for half, other in (halves, halves[::-1]):
+            begun, half.begun = half.begun, []
+            for group, requests, finish in begun:
+                _give(group, requests, finish())
+            waiting = [job for job in half.jobs if job.requests is not None and not _joins(job, other)]
+            if waiting:
+                for chosen in _groups(waiting, most):
+                    requests = _requests(chosen)
+                    half.begun.append((list(chosen), requests, backend.begin(requests)))
+
+
+def _joins(job: _Job[T], other: _Half[T]) -> bool:
+    """Whether the other half has begun the very step that this job waits for; then it waits for it with them."""
+    for group, requests, _ in other.begun:
+        if job in group or {id(request) for request in job.requests or ()} <= set(map(id, requests)):
+            if job not in group:
+                group.append(job)
+            return True
+    return False
 
 
 def _cut(counts: Sequence[int], most: int) -> Iterator[slice]:

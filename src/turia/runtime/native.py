@@ -10,9 +10,9 @@ Letters: N rows of all streams, R new rows of one, H heads, E head size, V vocab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from turia.engine.backend import (
     EncodeRequest,
     LookRequest,
     Looks,
+    Requests,
     Searched,
     SearchRequest,
     SearchRules,
@@ -73,8 +74,39 @@ class NativeRuntime:
         """The best continuations of a beam, as `turia.engine.choosing.Choose` says."""
         return Best(*self.kernels.choose(logits, forbidden, before, _CLOSING, count))
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether steps that have begun go on while Python does something else."""
+        return self.kernels.threads > 1
+
+    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
+        """Begins a step of these requests; gives what waits for its results."""
+        first: object = requests[0]
+        if isinstance(first, EncodeRequest):
+            return self._encode(cast(list[EncodeRequest], requests))
+        if isinstance(first, LookRequest):
+            return self._look(cast(list[LookRequest], requests))
+        if isinstance(first, SearchRequest):
+            return self._search(cast(list[SearchRequest], requests))
+        return self._decode(cast(list[DecodeRequest], requests))
+
     def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
         """The state of each request with its new positions."""
+        return self._encode(requests)()
+
+    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
+        """The state of each request with its new rows, and the logits [V] of the last row."""
+        return self._decode(requests)()
+
+    def search(self, requests: Sequence[SearchRequest]) -> list[Searched]:
+        """A beam search from each request on, all of it in native code."""
+        return self._search(requests)()
+
+    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
+        """As `decode`, with logits and cross-attention of all new rows."""
+        return self._look(requests)()
+
+    def _encode(self, requests: Sequence[EncodeRequest]) -> Callable[[], list[SourceState]]:
         parts, grown, lengths = [], [], []
         for request in requests:
             state, new = self._begin.encoded(request.state), len(request.ids)
@@ -88,46 +120,61 @@ class NativeRuntime:
         limits = np.concatenate([request.reach for request in requests])
         _check(limits, lengths)
         ids = np.concatenate([request.ids for request in requests])
-        states, _ = self.kernels.run(self._encoder, parts, ids, _positions(parts), limits)
-        results, row = [], 0
-        for part, (end, kept, memory) in zip(parts, grown, strict=True):
-            results.append(SourceState(end, kept, memory, states[row : row + part.rows]))
-            row += part.rows
-        return results
+        running = self.kernels.run(self._encoder, parts, ids, _positions(parts), limits, holds=grown)
 
-    def decode(self, requests: Sequence[DecodeRequest]) -> list[tuple[TargetState, Floats]]:
-        """The state of each request with its new rows, and the logits [V] of the last row."""
+        def finish() -> list[SourceState]:
+            states, _ = running.wait()
+            results, row = [], 0
+            for part, (end, kept, memory) in zip(parts, grown, strict=True):
+                results.append(SourceState(end, kept, memory, states[row : row + part.rows]))
+                row += part.rows
+            return results
+
+        return finish
+
+    def _decode(self, requests: Sequence[DecodeRequest]) -> Callable[[], list[tuple[TargetState, Floats]]]:
         step = _Step()
         for together in beams(requests):
             if len(together) > 1 or is_hypothesis(together[0]):
                 self._add_beam(step, together)
             else:
                 self._add_rows(step, together[0])
-        states, logits = self._run(step)
-        results, row = [], 0
-        for begin, kept, seen, together in step.grown:
-            if seen is None:
-                length = begin + len(together[0].ids)
-                results.append((TargetState(length, kept, states[row : row + 1]), logits[row]))
-                row += 1
-                continue
-            for own in seen:
-                state = TargetState(len(own), kept, states[row : row + 1], own, begin + len(seen))
-                results.append((state, logits[row]))
-                row += 1
-        return results
+        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step)
 
-    def search(self, requests: Sequence[SearchRequest]) -> list[Searched]:
-        """A beam search from each request on, all of it in native code."""
+        def finish() -> list[tuple[TargetState, Floats]]:
+            states, logits = running.wait()
+            assert logits is not None
+            results, row = [], 0
+            for begin, kept, seen, together in step.grown:
+                if seen is None:
+                    length = begin + len(together[0].ids)
+                    results.append((TargetState(length, kept, states[row : row + 1]), logits[row]))
+                    row += 1
+                    continue
+                for own in seen:
+                    state = TargetState(len(own), kept, states[row : row + 1], own, begin + len(seen))
+                    results.append((state, logits[row]))
+                    row += 1
+            return results
+
+        return finish
+
+    def _search(self, requests: Sequence[SearchRequest]) -> Callable[[], list[Searched]]:
         step = _Step()
         for request in requests:
             self._add_rows(step, request)
-        states, pieces = self.kernels.search(self._decoder, *self._rows_of(step), list(map(self._aim, requests)))
-        results = []
-        for row, ((begin, kept, _, (asked,)), found) in enumerate(zip(step.grown, pieces, strict=True)):
-            assert found, "a search without a result"
-            results.append(Searched(TargetState(begin + len(asked.ids), kept, states[row : row + 1]), found))
-        return results
+        aims = list(map(self._aim, requests))
+        running = self.kernels.search(self._decoder, *self._rows_of(step), aims, holds=step)
+
+        def finish() -> list[Searched]:
+            states, pieces = running.wait()
+            results = []
+            for row, ((begin, kept, _, (asked,)), found) in enumerate(zip(step.grown, pieces, strict=True)):
+                assert found, "a search without a result"
+                results.append(Searched(TargetState(begin + len(asked.ids), kept, states[row : row + 1]), found))
+            return results
+
+        return finish
 
     def _aim(self, request: SearchRequest) -> Aim:
         rules, complete = request.rules, request.complete
@@ -150,21 +197,27 @@ class NativeRuntime:
         is_open = not complete and not rules.space_first
         return self._new_aim(known[1], request.width, request.most, is_open, request.longest)
 
-    def look(self, requests: Sequence[LookRequest]) -> list[Looks]:
-        """The same with logits and cross-attention of all new rows."""
+    def _look(self, requests: Sequence[LookRequest]) -> Callable[[], list[Looks]]:
         step, attentions = _Step(), []
         for request in requests:
             sizes = (self._layers, self._heads, len(request.ids), request.memory.length)
             attentions.append(np.zeros(sizes, dtype=np.float32))
+            step.alive.append(attentions[-1])
             self._add_rows(step, request, attentions[-1])
-        states, logits = self._run(step)
-        results, row = [], 0
-        for (begin, kept, _, (asked,)), attention in zip(step.grown, attentions, strict=True):
-            place = slice(row, row + len(asked.ids))
-            state = TargetState(begin + len(asked.ids), kept, states[place])
-            results.append(Looks(state, logits[place], attention))
-            row = place.stop
-        return results
+        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step)
+
+        def finish() -> list[Looks]:
+            states, logits = running.wait()
+            assert logits is not None
+            results, row = [], 0
+            for (begin, kept, _, (asked,)), attention in zip(step.grown, attentions, strict=True):
+                place = slice(row, row + len(asked.ids))
+                state = TargetState(begin + len(asked.ids), kept, states[place])
+                results.append(Looks(state, logits[place], attention))
+                row = place.stop
+            return results
+
+        return finish
 
     def _add_rows(self, step: _Step, request: DecodeRequest, attention: Floats | None = None) -> None:
         """Rows one after the other."""
@@ -206,11 +259,6 @@ class NativeRuntime:
         step.limits += [length + 1 for length in lengths]
         step.add(part, (begin, kept, seen, together), together, memory.length)
 
-    def _run(self, step: _Step) -> tuple[Floats, Floats]:
-        states, logits = self.kernels.run(self._decoder, *self._rows_of(step))
-        assert logits is not None
-        return states, logits
-
     def _rows_of(self, step: _Step) -> tuple[list[Part], Ints, Ints, Ints, Ints]:
         """Parts, ids, positions, and what rows see of the target and of the source."""
         limits = np.concatenate([request.limit for request in step.requests])
@@ -234,7 +282,7 @@ class _Step:
         self.positions: list[int] = []
         self.limits: list[int] = []
         self.memory_lengths: list[int] = []
-        self.alive: list[Ints] = []
+        self.alive: list[npt.NDArray[Any]] = []
         """What the parts point to."""
 
     def add(self, part: Part, grown: Grown, requests: Sequence[DecodeRequest], memory_length: int) -> None:
