@@ -139,7 +139,9 @@ export class Rooms {
   // What a new session is asked for with.
   chosen() {
     const boxes = find("also-models").querySelectorAll("input:checked");
-    return { room: this.select.value || null, also: [...boxes].map((box) => box.value) };
+    // Further delays for the audience to choose from are part of the address: ?latency=6&latency=10.
+    const latencies = new URLSearchParams(location.search).getAll("latency");
+    return { room: this.select.value || null, also: [...boxes].map((box) => box.value), latencies };
   }
 
   // The languages beside the chosen direction, if there are models for them.
