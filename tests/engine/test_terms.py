@@ -207,7 +207,12 @@ def test_a_search_that_goes_on_finds_what_one_from_the_beginning_does(words: lis
 def test_spellings_are_made_of_terms_that_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[str] = []
     real = subwords().encode_word
-    monkeypatch.setattr(subwords(), "encode_word", lambda word: encoded.append(word) or real(word))
+
+    def noted(word: str) -> tuple[int, ...]:
+        encoded.append(word)
+        return real(word)
+
+    monkeypatch.setattr(subwords(), "encode_word", noted)
     pieces = TermPieces(parse_glossary("ka\tmi so\nle\tno\n"), subwords())
     assert sorted(set(encoded)) == ["Mi", "No", "So", "mi", "no", "so"]
     met = pieces.spellings(pieces.glossary.terms[0], first=False)

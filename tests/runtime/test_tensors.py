@@ -55,9 +55,10 @@ def message(*fields: tuple[int, int | bytes]) -> bytes:
     """Of protocol buffers; all of it is short."""
     parts = []
     for field, value in fields:
-        is_number = isinstance(value, int)
-        parts.append(bytes([field << 3 | (0 if is_number else 2), value if is_number else len(value)]))
-        parts.append(b"" if is_number else value)
+        if isinstance(value, int):
+            parts.append(bytes([field << 3, value]))
+        else:
+            parts.append(bytes([field << 3 | 2, len(value)]) + value)
     return b"".join(parts)
 
 

@@ -351,3 +351,15 @@ def test_a_store_that_took_nothing_is_tried_again(tmp_path: Path) -> None:
     store._db.execute("PRAGMA query_only = 0")
     store.check(write=True)
     store.close()
+
+
+def test_a_session_whose_name_has_changed_is_damaged_and_not_absent(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "sessions.sqlite")
+    store.create(replace(STORED, id="one"), [A])
+    store._db.execute("UPDATE sessions SET id = 'ong'")
+    with pytest.raises(DamagedError):
+        store.load("one")
+    assert store.load("two") is None
+    store.delete("one")
+    assert store.load("one") is None
+    store.close()

@@ -117,6 +117,9 @@ class SqliteStore:
     def load(self, session_id: str) -> StoredSession | None:
         with self._reading() as db:
             row = db.execute(f"SELECT {COLUMNS} FROM sessions WHERE id = ?", (session_id,)).fetchone()
+            if row is None and db.execute("SELECT 1 FROM events WHERE session = ? LIMIT 1", (session_id,)).fetchone():
+                # A row is deleted with the last of its events: one of the two has another name than it was given.
+                raise DamagedError
         return None if row is None else _session(*row)
 
     def next_turn(self, session_id: str) -> int:
