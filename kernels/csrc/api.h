@@ -86,7 +86,8 @@ typedef struct {
   int64_t width;                     /* hypotheses */
   int64_t most;                      /* pieces to look ahead; further only until the best hypothesis has a whole word */
   int64_t longest;                   /* pieces of a word */
-  int64_t is_open;                   /* the sentence cannot end yet, and of the best hypothesis one word is wanted */
+  int64_t one_word;                  /* the sentence is being spoken, and one word is wanted */
+  int64_t is_open;                   /* the same, and no hypothesis can end */
   double penalty;                    /* of the length */
   const uint8_t *at_start, *in_word, *in_long_word;   /* [V] pieces that are forbidden */
   const uint8_t *borders;            /* [V] pieces that end a word, or with `space_first` those that begin one */

@@ -1,9 +1,8 @@
 /* The best continuations of rows, and a beam search of whole streams with them. Each variant includes this file once.
 
 The search is that of src/turia/engine/beam.py: the same hypotheses in the same order, with the same sums. It saves what
-lies between two steps in Python, and what cannot change its result. While a sentence is being spoken, one word is taken
-from the best hypothesis. So the search ends as soon as all hypotheses begin with one and the same word. And its last step
-asks first for the rows that may win: scores only fall, so a row that is behind the best continuation already needs none.
+lies between two steps in Python, and what cannot change its result. While a sentence is being spoken, one word is
+wanted, so the search ends as soon as all hypotheses begin with one and the same word.
 */
 
 /* --- the best continuations ------------------------------------------------------------------------------------- */
@@ -87,21 +86,20 @@ static int64_t choose(const Choice *c) {
 
 /* --- a beam ------------------------------------------------------------------------------------------------------ */
 
-#define MARGIN 1e-3      /* more than what sums of a few float32 may be off */
-#define NEARLY 1.0       /* a row so far behind the best one seldom wins: it is left for a second look */
 #define AFTER_ENDS 4     /* pieces: PLANNED_PER_WORD of beam.py */
 #define CHUNK 16         /* rows whose logits are in memory at the same time */
 
 typedef struct {
   const Search *rules;
   int64_t vocabulary, capacity;
-  int64_t alive, depth, most, ends, is_done, is_last;
+  int64_t alive, depth, most, ends, is_done;
   int64_t *pieces, *columns;             /* [width, capacity] of the hypotheses alive, the best first */
   int64_t *new_pieces, *new_columns;     /* the same, in the making */
   double *scores, *new_scores;           /* [width] */
   int64_t *ended, ended_length;          /* the best one that has ended; length 0: none */
   double ended_score;
-  uint8_t *asked, *known;                /* [width] rows that are to be decoded; those that have been */
+  double *masses;                        /* [width + 1] probability of a first word, by the first hypothesis with it */
+  uint8_t *counts;                       /* [width + 1] hypotheses that may be the result */
   Continuations best;
   int64_t prefix, tree_room, tree_used;
   float *tree;
@@ -112,7 +110,7 @@ static int begin_beam(Beam *b, const Search *rules, int64_t vocabulary, int64_t 
   const int64_t width = rules->width, longest = rules->most > rules->longest ? rules->most : rules->longest;
   memset(b, 0, sizeof *b);
   b->rules = rules, b->vocabulary = vocabulary, b->prefix = prefix, b->most = rules->most, b->capacity = longest + 1;
-  const int64_t numbers = 4 * width * b->capacity + b->capacity + 3 * width, bytes = 8 * numbers + 10 * width;
+  const int64_t numbers = 4 * width * b->capacity + b->capacity + 4 * width + 1, bytes = 8 * numbers + 9 * width + 1;
   char *at = b->block = calloc(1, bytes);
   if (!at) return 1;
   int64_t *next = (int64_t *)at;
@@ -124,9 +122,10 @@ static int begin_beam(Beam *b, const Search *rules, int64_t vocabulary, int64_t 
   b->best.places = next, next += width;
   b->scores = (double *)next, next += width;
   b->new_scores = (double *)next, next += width;
+  b->masses = (double *)next, next += width + 1;
   b->best.scores = (float *)next, b->best.totals = b->best.scores + width;
-  b->asked = (uint8_t *)(b->best.totals + width), b->known = b->asked + width;
-  b->best.count = width, b->alive = 1, b->asked[0] = 1;
+  b->counts = (uint8_t *)(b->best.totals + width);
+  b->best.count = width, b->alive = 1;
   return 0;
 }
 
@@ -164,22 +163,51 @@ static void end_with(Beam *b, Search *result, const int64_t *pieces, int64_t len
   result->found = length, b->is_done = 1;
 }
 
-/* The best of what has ended and of what has whole words. */
+/* The pieces of a hypothesis; the last one is that which has ended. */
+static const int64_t *pieces_of(const Beam *b, int64_t hypothesis) {
+  return hypothesis < b->alive ? b->pieces + hypothesis * b->capacity : b->ended;
+}
+
+static int64_t length_of(const Beam *b, int64_t hypothesis) {
+  return hypothesis < b->alive ? b->depth : b->ended_length;
+}
+
+static double score_of(const Beam *b, int64_t hypothesis) {
+  return hypothesis < b->alive ? b->scores[hypothesis] : b->ended_score;
+}
+
+/* The first of the hypotheses before `other` that begins with the same word, or `other`. */
+static int64_t first_with_word(const Beam *b, int64_t other) {
+  const int64_t *word = pieces_of(b, other), end = word_end(b->rules, word, length_of(b, other), 0);
+  for (int64_t j = 0; j < other; j++)
+    if (b->counts[j] && end == word_end(b->rules, pieces_of(b, j), length_of(b, j), 0) &&
+        !memcmp(word, pieces_of(b, j), end * sizeof(int64_t)))
+      return j;
+  return other;
+}
+
+/* The best of what has ended and of what has whole words; if one word is wanted, of those that begin with the word that
+most of the probability lies on. */
 static void finish(Beam *b, Search *result) {
-  const int64_t *best = 0;
-  int64_t length = 0;
-  double most = 0;
-  if (!b->ended_length || b->ends < b->rules->width)
-    for (int64_t j = 0; j < b->alive; j++) {
-      const int64_t *pieces = b->pieces + j * b->capacity, whole = word_end(b->rules, pieces, b->depth, 1);
-      const double here = worth(b->rules, b->scores[j], b->depth);
-      if (whole && (!best || here > most)) best = pieces, length = whole, most = here;
-    }
-  if (b->ended_length) {
-    const double here = worth(b->rules, b->ended_score, b->ended_length);
-    if (!best || here > most) best = b->ended, length = b->ended_length;
+  const Search *rules = b->rules;
+  const int64_t all = b->alive + (b->ended_length > 0), whole = !b->ended_length || b->ends < rules->width;
+  int64_t best = -1, likeliest = -1;
+  for (int64_t j = 0; j < all; j++)
+    b->counts[j] = j == b->alive || (whole && word_end(rules, pieces_of(b, j), b->depth, 1));
+  if (rules->one_word) {
+    for (int64_t j = 0; j < all; j++) b->masses[j] = 0;
+    for (int64_t j = 0; j < all; j++)
+      if (b->counts[j]) b->masses[first_with_word(b, j)] += exp(score_of(b, j));
+    for (int64_t j = 0; j < all; j++)
+      if (b->counts[j] && (likeliest < 0 || b->masses[j] > b->masses[likeliest])) likeliest = j;
   }
-  end_with(b, result, best, length);
+  for (int64_t j = 0; j < all; j++) {
+    if (!b->counts[j] || (likeliest >= 0 && first_with_word(b, j) != likeliest)) continue;
+    if (best < 0 || worth(rules, score_of(b, j), length_of(b, j)) > worth(rules, score_of(b, best), length_of(b, best)))
+      best = j;
+  }
+  const int64_t *pieces = pieces_of(b, best), length = length_of(b, best);
+  end_with(b, result, pieces, best < b->alive ? word_end(rules, pieces, length, 1) : length);
 }
 
 /* Of a sentence that is being spoken: the end of the word that all hypotheses begin with, or 0. */
@@ -188,46 +216,6 @@ static int64_t common_word(const Beam *b) {
   for (int64_t j = 1; end && j < b->alive; j++)
     if (memcmp(b->pieces, b->pieces + j * b->capacity, end * sizeof(int64_t))) return 0;
   return end;
-}
-
-/* Says which rows are to be decoded next, or ends the search. */
-static void ask(Beam *b, Search *result) {
-  const Search *rules = b->rules;
-  memset(b->known, 0, rules->width), memset(b->asked, 1, rules->width);
-  b->best.found = 0, b->is_last = 0;
-  if (!rules->is_open) return;
-  int64_t end = common_word(b);
-  if (end) {
-    end_with(b, result, b->pieces, end);
-    return;
-  }
-  end = word_end(rules, b->pieces, b->depth, 0);
-  if (!end || b->depth + 1 < b->most) return;
-  b->is_last = 1;
-  for (int64_t j = 1; j < b->alive; j++) {
-    const int is_same = !memcmp(b->pieces, b->pieces + j * b->capacity, end * sizeof(int64_t));
-    b->asked[j] = !is_same && b->scores[j] > b->scores[0] - NEARLY;
-  }
-}
-
-/* After the last step's first look: rows that may still win are asked for, or the search ends. */
-static void look_again(Beam *b, Search *result) {
-  int64_t more = 0;
-  memset(b->asked, 0, b->rules->width);
-  for (int64_t j = 0; j < b->alive; j++)
-    if (!b->known[j] && b->scores[j] > (double)b->best.totals[0] - MARGIN) b->asked[j] = 1, more++;
-  if (more) return;
-  const int64_t row = b->best.places[0] / b->vocabulary, piece = b->best.places[0] % b->vocabulary;
-  int64_t *pieces = b->pieces + row * b->capacity;
-  int64_t end = word_end(b->rules, pieces, b->depth, 0);
-  if (!end && b->rules->borders[piece]) pieces[b->depth] = piece, end = b->depth + 1;
-  if (end) {
-    end_with(b, result, pieces, end);
-    return;
-  }
-  /* The best one has no whole word yet, so the search goes on, and needs them all. */
-  b->is_last = 0;
-  for (int64_t j = 0; j < b->alive; j++) b->asked[j] = !b->known[j], more += b->asked[j];
 }
 
 /* The continuations become the hypotheses. */
@@ -271,8 +259,8 @@ static void grow(Beam *b, Search *result) {
       (b->ended_length && b->ends >= rules->width &&
        worth(rules, b->scores[0], b->depth) < worth(rules, b->ended_score, b->ended_length)))
     finish(b, result);
-  else
-    ask(b, result);
+  else if (rules->is_open && common_word(b))
+    end_with(b, result, b->pieces, common_word(b));
 }
 
 /* Room for the columns of `count` more rows. */
@@ -316,14 +304,14 @@ static int begin_work(Work *w, const Side *side, int64_t streams, int64_t rows, 
   return 0;
 }
 
-/* The continuations of the rows that were asked for, whose `states` lie one after the other. */
+/* The continuations of all hypotheses, whose `states` lie one after the other. */
 static void score(const Side *side, Beam *beams, int64_t streams, const float *states, int64_t rows, Work *w) {
   const int64_t vocabulary = side->output.outputs, stride = filled(vocabulary, LANES);
   int64_t row = 0;
   for (int64_t n = 0; n < streams; n++) {
     Beam *b = beams + n;
+    b->best.found = 0;
     for (int64_t j = 0; !b->is_done && j < b->alive; j++) {
-      if (!b->asked[j]) continue;
       if (row % CHUNK == 0) {
         const int64_t count = rows - row < CHUNK ? rows - row : CHUNK;
         multiply(&side->output, states + row * side->width, count, side->width, w->logits, stride, &w->products);
@@ -331,12 +319,11 @@ static void score(const Side *side, Beam *beams, int64_t streams, const float *s
       float *logits = w->logits + row++ % CHUNK * stride;
       log_probabilities(vocabulary, b->rules->closing, b->rules->closings, logits, forbidden_after(b, j), logits);
       take_in(&b->best, logits, vocabulary, j, (float)b->scores[j]);
-      b->known[j] = 1;
     }
   }
 }
 
-/* Decodes the rows that were asked for. Gives their number, or -1 if there is no memory left. */
+/* Decodes the last pieces of all hypotheses. Gives their number, or -1 if there is no memory left. */
 static int64_t decode(const Side *side, const Step *first, Beam *beams, Work *w) {
   const int64_t size = side->width / side->heads, tensors = 2 * side->layers * side->heads;
   int64_t rows = 0, parts = 0, first_row = 0;
@@ -344,8 +331,7 @@ static int64_t decode(const Side *side, const Step *first, Beam *beams, Work *w)
   for (int64_t n = 0; n < first->streams; n++) {
     Beam *b = beams + n;
     const int64_t limit = first->memory_limits[(first_row += first->part[n].rows) - 1];
-    int64_t count = 0;
-    for (int64_t j = 0; !b->is_done && j < b->alive; j++) count += b->asked[j];
+    const int64_t count = b->is_done ? 0 : b->alive;
     if (!count) continue;
     if (make_room(b, count, tensors, size)) return -1;
     StreamPart part = first->part[n];
@@ -353,7 +339,6 @@ static int64_t decode(const Side *side, const Step *first, Beam *beams, Work *w)
     part.prefix = b->prefix, part.tree = b->tree, part.tree_room = b->tree_room;
     w->parts[parts++] = part;
     for (int64_t j = 0; j < b->alive; j++) {
-      if (!b->asked[j]) continue;
       int64_t *columns = b->columns + j * b->capacity;
       columns[b->depth - 1] = b->tree_used++;
       memcpy(seen, columns, b->depth * sizeof(int64_t));
@@ -375,14 +360,8 @@ static int search_all(const Side *side, const Step *first, Search *searches, Bea
   if (run(side, first)) return 1;
   while (rows > 0) {
     score(side, beams, first->streams, states, rows, w);
-    for (int64_t n = 0; n < first->streams; n++) {
-      Beam *b = beams + n;
-      if (!b->is_done && b->is_last) look_again(b, searches + n);
-      /* If that asked for rows, the others wait for them. */
-      int waits = 0;
-      for (int64_t j = 0; j < b->alive; j++) waits |= b->asked[j] && !b->known[j];
-      if (!b->is_done && !b->is_last && !waits) grow(b, searches + n);
-    }
+    for (int64_t n = 0; n < first->streams; n++)
+      if (!beams[n].is_done) grow(beams + n, searches + n);
     rows = decode(side, first, beams, w);
     states = w->states;
   }

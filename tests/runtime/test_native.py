@@ -277,7 +277,10 @@ def found_in_python(runtime: NativeRuntime, request: SearchRequest) -> list[int]
     [(state, logits)] = runtime.decode([DecodeRequest(request.state, request.memory, request.ids, request.limit)])
     rules = PythonRules(request.rules, request.complete, request.longest)
     ending, now = Ending(length_penalty=request.rules.length_penalty), request.memory.length
-    search = BeamSearch(rules, request.width, request.memory, now, request.most, ending, choose=runtime.choose)
+    one_word = not request.complete
+    search = BeamSearch(
+        rules, request.width, request.memory, now, request.most, ending, choose=runtime.choose, one_word=one_word
+    )
     pieces = list(run_steps(search.best(Hypothesis((), (), (), state, logits)), runtime).pieces)
     # Of a sentence that is being spoken, one word is wanted.
     return pieces if request.complete else pieces[: next(iter(rules.word_ends(pieces)), len(pieces))]

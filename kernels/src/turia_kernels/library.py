@@ -20,6 +20,7 @@ from turia_kernels.structs import (
     LONGEST,
     MATRICES,
     NORMS,
+    ONE_WORD,
     OPEN,
     PIECES,
     SEARCH_MOST,
@@ -35,7 +36,7 @@ from turia_kernels.structs import (
     address,
 )
 
-INTERFACE = 3
+INTERFACE = 4
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
@@ -217,8 +218,10 @@ class Aim(NamedTuple):
     width: int
     most: int
     """Pieces to look ahead; further only until the best hypothesis has a whole word."""
+    one_word: bool
+    """The sentence is being spoken, and one word is wanted."""
     is_open: bool
-    """The sentence cannot end yet, and one word is wanted."""
+    """The same, and no hypothesis can end."""
     longest: int
     """Pieces of a word."""
 
@@ -348,6 +351,7 @@ class Kernels:
         table = np.stack([aim.rules.numbers for aim in aims])
         table[:, WIDTH], table[:, SEARCH_MOST] = [aim.width for aim in aims], [aim.most for aim in aims]
         table[:, OPEN], table[:, LONGEST] = [aim.is_open for aim in aims], [aim.longest for aim in aims]
+        table[:, ONE_WORD] = [aim.one_word for aim in aims]
         table[:, PIECES] = address(pieces) + pieces.strides[0] * np.arange(len(aims))
 
         def found() -> tuple[Floats, list[list[int]]]:

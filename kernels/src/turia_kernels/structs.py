@@ -67,7 +67,7 @@ class ChoiceStruct(ctypes.Structure):
 
 class SearchStruct(ctypes.Structure):
     _fields_ = (
-        *((name, _NUMBER) for name in ("width", "most", "longest", "is_open")),
+        *((name, _NUMBER) for name in ("width", "most", "longest", "one_word", "is_open")),
         ("penalty", ctypes.c_double),
         *((name, _POINTER) for name in ("at_start", "in_word", "in_long_word", "borders")),
         ("space_first", _NUMBER),
@@ -79,7 +79,9 @@ class SearchStruct(ctypes.Structure):
 
 
 _SEARCH = [name for name, _ in SearchStruct._fields_]
-WIDTH, SEARCH_MOST, LONGEST, OPEN = (_SEARCH.index(name) for name in ("width", "most", "longest", "is_open"))
+WIDTH, SEARCH_MOST, LONGEST, ONE_WORD, OPEN = (
+    _SEARCH.index(name) for name in ("width", "most", "longest", "one_word", "is_open")
+)
 PIECES, FOUND = _SEARCH.index("pieces"), _SEARCH.index("found")
 
 

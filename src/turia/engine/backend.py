@@ -100,7 +100,7 @@ class SearchRequest(DecodeRequest):
     most: int
     """Pieces to look ahead; further only until the best hypothesis has a whole word."""
     complete: bool
-    """Whether the sentence may end; if not, the first word of the best hypothesis is wanted, and no more."""
+    """Whether the sentence may end; if not, one word is wanted: the one that most of the probability lies on."""
     longest: int
     """Pieces of a word; a longer one is ended by force."""
 

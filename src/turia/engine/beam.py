@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +80,8 @@ class BeamSearch:
     may_end: bool = False
     """Even if the sentence is still being spoken, as a draft may."""
     choose: Choose = best_continuations
+    one_word: bool = False
+    """The sentence is being spoken, and one word is wanted."""
 
     def best(self, start: Hypothesis) -> Steps[Hypothesis]:
         """The best hypothesis, of whole words: at least one, or a closing symbol."""
@@ -105,7 +108,20 @@ class BeamSearch:
             alive = yield from self._decode(alive)
         # What has no end is whole only if the search has found too few ends.
         whole = [] if ended and ends >= width else [hypothesis for hypothesis in alive if self._has_word(hypothesis)]
-        return max([*whole, *([ended] if ended else [])], key=self._worth)
+        found = [*whole, *([ended] if ended else [])]
+        return max(self._with_likeliest_word(found) if self.one_word else found, key=self._worth)
+
+    def _with_likeliest_word(self, found: list[Hypothesis]) -> list[Hypothesis]:
+        """Those that begin with the word that most of their probability lies on.
+
+        The likeliest hypothesis alone would prefer words that are cut into many pieces (*can't*): it has to say less of
+        what follows, which is unsure.
+        """
+        words: dict[tuple[int, ...], list[Hypothesis]] = {}
+        for hypothesis in found:
+            end = next(iter(self.rules.word_ends(hypothesis.pieces)), len(hypothesis.pieces))
+            words.setdefault(hypothesis.pieces[:end], []).append(hypothesis)
+        return max(words.values(), key=lambda same: sum(math.exp(hypothesis.score) for hypothesis in same))
 
     def _best_as_generate(self, start: Hypothesis) -> Steps[Hypothesis]:
         """As in transformers, without early stopping."""

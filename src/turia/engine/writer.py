@@ -171,7 +171,16 @@ class Writer(SentenceRows):
             memory = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
             rules = self.beam_rules(complete)
-            search = BeamSearch(self, self.settings.beam, memory, now, most, rules, choose=self.model.choose)
+            search = BeamSearch(
+                self,
+                self.settings.beam,
+                memory,
+                now,
+                most,
+                rules,
+                choose=self.model.choose,
+                one_word=not complete,
+            )
             best = yield from search.best(Hypothesis((), (), (), state, logits))
             self.plan = list(best.pieces)
         # A plan has whole words, also where the end of the last one does not show.

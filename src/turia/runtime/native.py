@@ -195,7 +195,7 @@ class NativeRuntime:
             known = self._rules[id(rules), complete] = (rules, packed)
         # With the space first, a sentence that is being spoken may end a word by a closing symbol, and so the search.
         is_open = not complete and not rules.space_first
-        return self._new_aim(known[1], request.width, request.most, is_open, request.longest)
+        return self._new_aim(known[1], request.width, request.most, not complete, is_open, request.longest)
 
     def _look(self, requests: Sequence[LookRequest]) -> Callable[[], list[Looks]]:
         step, attentions = _Step(), []
