@@ -31,7 +31,7 @@ from tests.server.test_app import begin, receive, send
 from tests.server.test_hostile import JSON, POST, SECRET, spoken
 from turia.errors import ResourceError
 from turia.server.progress import Progress
-from turia.server.stores.base import StoreError
+from turia.server.stores.base import DamagedError, StoreError
 from turia.server.stores.sqlite import SqliteStore
 
 SOON = 10.0
@@ -148,7 +148,7 @@ def _session_looked_at(store: SqliteStore, name: str, events: list[dict[str, Any
         if session is None:
             return "not found"
         _, got = store.events(name, 0, 1000)
-    except StoreError:
+    except DamagedError:
         return "told as damaged"
     if len(got) < len(events):
         # The server compares with the number that the session has, and tells it as damaged.

@@ -363,3 +363,14 @@ def test_a_session_whose_name_has_changed_is_damaged_and_not_absent(tmp_path: Pa
     store.delete("one")
     assert store.load("one") is None
     store.close()
+
+
+@pytest.mark.parametrize(("name", "other"), [("CREATE TABLE events", "CREATE TABLE evends"), ("turn INT", "tusn INT")])
+def test_a_table_whose_name_has_changed_is_found_at_the_start(name: str, other: str, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.sqlite"
+    SqliteStore(path).close()
+    data = path.read_bytes()
+    assert name.encode() in data
+    path.write_bytes(data.replace(name.encode(), other.encode()))
+    with pytest.raises(ResourceError, match="damaged|malformed"):
+        SqliteStore(path)

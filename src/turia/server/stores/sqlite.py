@@ -66,6 +66,7 @@ UPGRADES = (
 )
 """From each older version, 1 and on, to the next."""
 COLUMNS = "id, owner, secret_hash, began, touched, inputs, events, ended, state, token, head_sum, state_sum"
+DAMAGED = "the file is damaged; put a copy in its place, or move it away"
 EVENTS = "SELECT seq, event, sum FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
 PORTION = 5000
 """Events that are deleted at once, and pages that are given back at once."""
@@ -333,13 +334,19 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         raise ResourceError(f"{path}: sessions of version {version}; this Turia keeps {SCHEMA_VERSION}: move it away")
     ((found,),) = db.execute("PRAGMA quick_check(1)").fetchall()
     if found != "ok":
-        raise ResourceError(f"{path}: the file is damaged; put a copy in its place, or move it away")
+        raise ResourceError(f"{path}: {DAMAGED}")
     if version == 0:
         db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
     elif version < SCHEMA_VERSION:
         steps = " ".join(UPGRADES[version - 1 :])
         db.executescript(f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
     db.execute(ROOMS)
+    try:
+        # The names of tables and columns are text in the file too, which no check of SQLite looks at.
+        db.execute(f"SELECT {COLUMNS}, turn FROM sessions LIMIT 0")
+        db.execute("SELECT session, seq, event, sum FROM events LIMIT 0")
+    except sqlite3.Error:
+        raise ResourceError(f"{path}: {DAMAGED}") from None
     _make_shrinkable(db)
 
 
