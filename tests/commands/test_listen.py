@@ -196,11 +196,11 @@ def test_speech_that_is_not_understood_is_told_once_while_it_is_listened_to(
     never.set()
     spoken = sound(*[(level, 0.5) for level in (1, 2, 3, 0) * 20])
     monkeypatch.setattr(listen, "open_microphone", lambda device: FakeMicrophone(spoken, never))
-    monkeypatch.setattr(check, "UNSURE", 0.95)
+    monkeypatch.setattr(check, "UNSURE", 1.1)
     assert len(said(Listener(recogniser(), SoundSource()))) == 60
     assert capsys.readouterr().err.splitlines() == [
         "listening to desk; Ctrl-C ends it",
-        "warning: in the last seconds, little was understood (certainty 0.90): noise, or another language; the "
+        "warning: in the last seconds, little was understood (certainty 1.00): noise, or another language; the "
         "recogniser knows 'en' only",
     ]
 

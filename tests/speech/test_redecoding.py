@@ -30,7 +30,7 @@ def test_all_words_come_out_once_with_their_times() -> None:
     assert [word.text for word in words] == ["w1", "w2", "w3", "w4", "w5"]
     assert [word.end for word in words] == pytest.approx([1.7, 2.4, 3.1, 4.9, 5.5], abs=0.05)
     assert [word.start for word in words] == pytest.approx([1.0, 1.7, 2.4, 4.1, 4.9], abs=0.05)
-    assert recogniser.certainty == pytest.approx(0.9)
+    assert recogniser.certainty == 1.0
     assert recogniser.speech_seconds == pytest.approx(3.5, abs=0.1)
     assert recogniser.language == "en"
 

@@ -13,8 +13,8 @@ SILENT_PEAK = 0.001
 """-60 dB: a microphone that is switched on has more noise than that."""
 CLIPPED_SHARE = 0.001
 FULL = 0.999
-UNSURE = 0.7
-"""A certainty below it: most words are wrong, or the language is another. English speech has 0.8 to 0.95."""
+UNSURE = 0.75
+"""A certainty below it: most words are wrong, or the language is another (docs/speech.md#how-it-works)."""
 FEWEST_WORDS = 5
 ENOUGH_SECONDS = 5.0
 """A shorter sound may well have no speech in it."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from turia.speech.agreement import Agreement, DecodedWord, letters
+from turia.speech.certainty import Certainty
 from turia.speech.recogniser import Recognised, Restart, Samples
 from turia.speech.utterances import Moment, Utterances
 from turia.speech.voice import VoiceDetector
@@ -40,8 +41,7 @@ class RedecodingRecogniser:
         """Whether no utterance has begun, and some words of the first are settled."""
         self._settled_until = 0.0
         """Where in the utterance the speech ended of which all is settled."""
-        self._words = 0
-        self._probabilities = 0.0
+        self._certainty = Certainty()
         self._latest = 0.0
 
     @property
@@ -50,7 +50,7 @@ class RedecodingRecogniser:
 
     @property
     def certainty(self) -> float | None:
-        return self._probabilities / self._words if self._words else None
+        return self._certainty.share
 
     @property
     def speech_seconds(self) -> float:
@@ -74,8 +74,7 @@ class RedecodingRecogniser:
 
     def _at(self, moment: Moment) -> list[SpokenWord]:
         settled = self._settled_at(moment)
-        self._words += len(settled)
-        self._probabilities += sum(word.probability for word in settled)
+        self._certainty.add(word.probability for word in settled)
         final = []
         for word in settled:
             final.append(self._spoken(word))

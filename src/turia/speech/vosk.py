@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from turia.errors import ModelError
+from turia.speech.certainty import Certainty
 from turia.speech.recogniser import RATE, Recognised, Restart, Samples
 from turia.stream.times import SpokenWord
 
@@ -54,11 +55,11 @@ class VoskRecogniser:
         self._restart = Restart()
         self._rest = np.zeros(0, np.float32)
         self._partial: tuple[SpokenWord, ...] = ()
-        self._words, self._confidence = 0, 0.0
+        self._certainty = Certainty()
 
     @property
     def certainty(self) -> float | None:
-        return self._confidence / self._words if self._words else None
+        return self._certainty.share
 
     @property
     def restart(self) -> Restart:
@@ -91,8 +92,7 @@ class VoskRecogniser:
 
     def _result(self, text: str) -> list[SpokenWord]:
         words = json.loads(text).get("result", [])
-        self._words += len(words)
-        self._confidence += sum(word.get("conf", 1.0) for word in words)
+        self._certainty.add(word.get("conf", 1.0) for word in words)
         return [SpokenWord(word["word"], word["start"], word["end"]) for word in words]
 
 

@@ -200,7 +200,7 @@ function edit(line, text, save) {
 // wait-k by what it does, other policies by their names.
 function plainly(policy) {
   const words = /^wait-k:k=(\d+)$/.exec(policy);
-  return words ? `${words[1]} words` : policy;
+  return words ? `${words[1]} ${words[1] === "1" ? "word" : "words"}` : policy;
 }
 
 function settings(event) {
