@@ -170,8 +170,8 @@ class Writer(SentenceRows):
             state, logits, now = yield from self._scores([])
             memory = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
-            rules = self.beam_rules(complete)
-            search = BeamSearch(self, self.settings.beam, memory, now, most, rules, choose=self.model.choose)
+            ending = self.beam_rules(complete)
+            search = BeamSearch(self, self.settings.beam, memory, now, most, ending, choose=self.model.choose)
             best = yield from search.best(Hypothesis((), (), (), state, logits))
             self.plan = list(best.pieces)
         # A plan has whole words, also where the end of the last one does not show.
