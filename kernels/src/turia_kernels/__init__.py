@@ -13,11 +13,10 @@ from turia_kernels.library import (
     PackedMatrix,
     PackedRules,
     PackedSide,
-    Part,
     Running,
-    address,
     variants,
 )
+from turia_kernels.structs import Part, address
 
 __all__ = [
     "INTERFACE",

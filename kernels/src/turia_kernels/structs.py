@@ -78,7 +78,7 @@ class SearchStruct(ctypes.Structure):
     )
 
 
-_SEARCH = [name for name, _ in SearchStruct._fields_]
+_SEARCH = [field[0] for field in SearchStruct._fields_]
 WIDTH, SEARCH_MOST, LONGEST, ONE_WORD, OPEN = (
     _SEARCH.index(name) for name in ("width", "most", "longest", "one_word", "is_open")
 )

@@ -170,14 +170,14 @@ class Writer(SentenceRows):
             state, logits, now = yield from self._scores([])
             memory = yield from self.read_all()
             most = self._most_pieces() if complete else self.settings.lookahead
-            rules = self.beam_rules(complete)
+            ending = self.beam_rules(complete)
             search = BeamSearch(
                 self,
                 self.settings.beam,
                 memory,
                 now,
                 most,
-                rules,
+                ending,
                 choose=self.model.choose,
                 one_word=not complete,
             )

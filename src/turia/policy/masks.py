@@ -35,7 +35,7 @@ def encoder_reach(window: Window, k: int | Ints, encoder: Encoder, anchor: Ancho
         return np.minimum(np.maximum(itself, 1 + k), length)
     if len(window.words) == 1:
         words = min(k if isinstance(k, int) else int(k[0]), int(window.words[0]))
-        return np.maximum(itself, window.word_ends[words - 1])
+        return np.maximum(itself, int(window.word_ends[words - 1]))
     first_block = words_limit(window, np.arange(len(window.words)), np.full(len(window.words), k))
     return np.maximum(itself, np.repeat(first_block, _sentence_lengths(window)))
 
