@@ -372,5 +372,5 @@ def test_a_table_whose_name_has_changed_is_found_at_the_start(name: str, other: 
     data = path.read_bytes()
     assert name.encode() in data
     path.write_bytes(data.replace(name.encode(), other.encode()))
-    with pytest.raises(ResourceError, match="damaged|malformed"):
+    with pytest.raises(ResourceError, match=r"damaged|malformed"):
         SqliteStore(path)
