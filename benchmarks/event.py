@@ -208,9 +208,7 @@ async def _until(rooms: list[Room], minute: float, over: asyncio.Event) -> None:
         await asyncio.sleep(STEP / 2)
 
 
-async def _kill(
-    server: FakeServer, rooms: list[Room], size: Size, over: asyncio.Event, alive: asyncio.Lock
-) -> None:
+async def _kill(server: FakeServer, rooms: list[Room], size: Size, over: asyncio.Event, alive: asyncio.Lock) -> None:
     await _until(rooms, size.minutes / 2, over)
     async with alive:
         await asyncio.to_thread(server.kill)

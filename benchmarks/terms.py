@@ -8,7 +8,8 @@ it too. Sentences are translated one by one, as streams of their own, with and w
 
 With `--unusual`, each term gets the translation of another one, which no model would give by itself, and the reference
 has it too: BLEU then says what forcing a word into a sentence costs. A term is doubled if the output has both: the
-translation of the glossary and, though the reference does not, the one of the dictionary, which the model gives by itself.
+translation of the glossary and, though the reference does not, the one of the dictionary, which the model gives by
+itself.
 """
 
 from __future__ import annotations

@@ -101,7 +101,11 @@ def changed_by_an_operator() -> list[dict[str, object]]:
 
 @pytest.mark.parametrize(
     ("options", "printed"),
-    [([], "Good afternoon.\n[Applause]\n"), (["--as-written"], "Hello.\nYes.\n"), (["--side", "source"], "Guten Tag.\nJa.\n")],
+    [
+        ([], "Good afternoon.\n[Applause]\n"),
+        (["--as-written"], "Hello.\nYes.\n"),
+        (["--side", "source"], "Guten Tag.\nJa.\n"),
+    ],
 )
 def test_lines_are_printed_as_an_operator_has_left_them(
     options: list[str], printed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

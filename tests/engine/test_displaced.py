@@ -63,7 +63,8 @@ def said(backend: Stubborn, policy: str = "wait-k:k=2", beam: int = 1, glossary:
 
 def test_the_model_itself_would_say_it() -> None:
     # Nothing was displaced where *puso* was said by the speaker.
-    assert written(run(stream(Stubborn(), glossary=None, sentences=1), ["ka", "puso", "no"]))[:3] == ["ka", "puso", "miso"]
+    words = written(run(stream(Stubborn(), glossary=None, sentences=1), ["ka", "puso", "no"]))
+    assert words[:3] == ["ka", "puso", "miso"]
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -97,7 +98,15 @@ def test_a_state_that_displaces_nonsense_is_refused() -> None:
         begun.push(word)
     state = begun.state()
     assert [note[1:] for note in state["displaced"]] == [["miso", [PLACE], ["puso"]]]
-    for bad in ([[999, "miso", [2], ["a"]]], [[0, 5, [2], ["a"]]], [[0, "miso", [-1], ["a"]]], [[0, "miso", [2], []]], [["x"]], 7):
+    wrong = [
+        [[999, "miso", [2], ["a"]]],
+        [[0, 5, [2], ["a"]]],
+        [[0, "miso", [-1], ["a"]]],
+        [[0, "miso", [2], []]],
+        [["x"]],
+        7,
+    ]
+    for bad in wrong:
         with pytest.raises(InputError, match="stream state is damaged"):
             Stream.restore(begun.model, GivenSegmenter([len(SPEECH)] * 3), state | {"displaced": bad})
 

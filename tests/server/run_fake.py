@@ -2,7 +2,8 @@
 
 OPTIONS is JSON: port, data, perhaps store (a Redis), origins, and hold (a file that stops the models while it is
 there), models, rooms, public_url, pages, recogniser ("levels" hears levels of loudness as words, "moonshine" is the
-real one), glossaries (as of `turia serve --glossary`), whatever limits are to be other than usual, files (how many it may open), and log_level and log_format.
+real one), glossaries (as of `turia serve --glossary`), whatever limits are to be other than usual, files (how many it
+may open), and log_level and log_format.
 """
 
 from __future__ import annotations

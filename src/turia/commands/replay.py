@@ -1,8 +1,8 @@
 """`turia replay`: what was recorded, shown again at its times, in the terminal or on a page.
 
 A word is due at its own time, divided by the speed, from the beginning: delays do not add up, and the same file always
-prints the same. A terminal cannot take a word back, so lines are printed as an operator has left them: corrected words at
-the times of those that they stand for.
+prints the same. A terminal cannot take a word back, so lines are printed as an operator has left them: corrected words
+at the times of those that they stand for.
 """
 
 from __future__ import annotations

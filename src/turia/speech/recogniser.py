@@ -50,8 +50,8 @@ class Recogniser(Protocol):
 
     @property
     def certainty(self) -> float | None:
-        """How sure it was of its final words: the share of them that were likelier than not (`speech/certainty.py`); None
-        without words, or if it does not say."""
+        """How sure it was of its final words: the share of them that were likelier than not (`speech/certainty.py`);
+        None without words, or if it does not say."""
         ...
 
     @property
