@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.runtime.models import Norm, config_of, random_transformer, save_subwords, tiny_shape, weights_of
 from turia.engine.backend import (
     DecodeRequest,
+    DecoderState,
     EncodeRequest,
     LookRequest,
     SearchRequest,
@@ -433,3 +434,25 @@ def test_streams_together_write_what_the_search_in_python_writes_for_each() -> N
 
     together = run_together([work(translator.model, words) for words in speech], translator.model.backend)
     assert together == [run_steps(work(in_python, words), in_python.backend) for words in speech]
+
+
+def test_a_backend_that_stands_in_for_native_code_need_not_search() -> None:
+    model = Translator.load("de-en", kernels="native").model
+
+    class Counting:
+        """As `turia bench` has them."""
+
+        can_look, gives_states, steps = True, True, 0
+        encode, look = model.backend.encode, model.backend.look
+
+        def decode(self, requests: Sequence[DecodeRequest]) -> Sequence[tuple[DecoderState, Floats]]:
+            self.steps += 1
+            return model.backend.decode(requests)
+
+    words, backend = ["das", "ist", "gut"], Counting()
+    found = []
+    for one in (model, replace(model, backend=backend)):
+        stream = Stream(one, GivenSegmenter([3]), Settings(k=2, gamma=model.gamma, history=0, beam=4))
+        found.append([record for word in words for record in stream.push(word)])
+    assert found[0] == found[1]
+    assert backend.steps > 3

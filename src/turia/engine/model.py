@@ -98,7 +98,7 @@ class Model:
     choose: Choose = best_continuations
     """How a beam finds its best continuations."""
     searches: bool = False
-    """Whether the backend takes search requests."""
+    """Whether search requests are made, if the backend takes them; one that stands in for another may not."""
 
     @property
     def history_positions(self) -> int:

@@ -195,7 +195,8 @@ class Writer(SentenceRows):
     def searches_at_once(self) -> bool:
         """Whether the next word is one request: the backend can search, and nothing interferes with the scores."""
         ours = self.closing is None or self.model.search == "turia"
-        return self.model.searches and ours and self.terms is None and self._peeked is None
+        can_search = self.model.searches and hasattr(self.model.backend, "search")
+        return can_search and ours and self.terms is None and self._peeked is None
 
     def _most_pieces(self) -> int:
         """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""
