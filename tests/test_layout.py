@@ -21,7 +21,6 @@ ELSEWHERE = {
     "turia.interop.simuleval_agent": "the old address of formats/simuleval_agent.py; needs SimulEval",
     # What only a whole stream shows.
     "turia.engine.backend": "the types of requests; engine/test_stream.py",
-    "turia.engine.beam": "engine/test_search.py; the arithmetic is in engine/test_choosing.py",
     "turia.engine.draft": "engine/test_policies.py",
     "turia.engine.writer": "engine/test_search.py and engine/test_stream.py",
     # What only a whole model shows.
