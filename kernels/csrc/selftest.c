@@ -81,8 +81,8 @@ static uint64_t found_by_search(const Variant *variant, const Side *decoder, con
   int64_t closing[] = {4, 5, 6}, stopping[] = {4, 5, 6, 3}, pieces[2][16];
   uint64_t sum = 0;
   for (int i = 0; i < PIECES; i++) borders[i] = i > 6 && i % 2, in_long_word[i] = !borders[i], in_word[i] = i < 7;
-  Search spoken = {4, 3, 5, 1, 1.0, in_word, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[0], 0};
-  Search complete = {3, 9, 5, 0, 0.6, at_start, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[1], 0};
+  Search spoken = {4, 3, 5, 1, 1, 1.0, in_word, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[0], 0};
+  Search complete = {3, 9, 5, 0, 0, 0.6, at_start, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[1], 0};
   const StreamPart parts[] = {*rows, *rows};
   int64_t ids[8], positions[8], limits[8], memory_limits[8];
   float states[2 * WIDTH];
