@@ -3,8 +3,8 @@
     python -m benchmarks.results [RECIPE ...] [--page docs/results.md] [--processes 1] [--written-only]
 
 Without a recipe it takes recipes/sweep-*.toml for which the page has a place. Each is swept first: an interrupted sweep
-goes on where it stopped, and a finished one is only scored again. The pictures and the table with all figures go into
-figures/ beside the page. `--written-only` sweeps nothing, and takes the results that are there.
+goes on where it stopped, and a finished one is only scored again. The table with all figures, and the pictures that
+the page shows, go into figures/ beside it. `--written-only` sweeps nothing, and takes the results that are there.
 """
 
 from __future__ import annotations
@@ -82,17 +82,16 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def keep_figures(folder: Path, name: str, figures: Path) -> None:
-    """Copies the table with all figures and the pictures of a sweep beside the page."""
-    figures.mkdir(parents=True, exist_ok=True)
+def keep_figures(folder: Path, name: str, page: Path) -> None:
+    """Copies the table with all figures of a sweep beside the page, and the pictures that the page shows."""
+    text, figures = page.read_text(encoding="utf-8"), page.parent / "figures"
+    figures.mkdir(exist_ok=True)
     shutil.copyfile(folder / "results.md", figures / f"{name}.md")
-    pictures = sorted(folder.glob("*.svg"))
-    for picture in pictures:
-        # One test set: the recipe's name says which. Several: each picture says its own.
-        kind = picture.stem.rpartition("-")[2]
-        several = len(pictures) > len({path.stem.rpartition("-")[2] for path in pictures})
-        new = f"{name}-{picture.stem}.svg" if several else f"{name}-{kind}.svg"
-        shutil.copyfile(picture, figures / new)
+    for picture in folder.glob("*.svg"):
+        # The kind alone where there is one test set, as the recipe's name says which.
+        for new in (f"{name}-{picture.stem.rpartition('-')[2]}.svg", f"{name}-{picture.name}"):
+            if f"figures/{new}" in text:
+                shutil.copyfile(picture, figures / new)
 
 
 def main() -> None:
@@ -101,7 +100,7 @@ def main() -> None:
     options = parser.parse_args()
     for recipe in recipes_of(options, "sweep-*.toml"):
         found = fill(options, recipe, section)
-        keep_figures(found.parent, recipe.stem, options.page.parent / "figures")
+        keep_figures(found.parent, recipe.stem, options.page)
 
 
 if __name__ == "__main__":

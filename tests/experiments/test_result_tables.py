@@ -69,19 +69,14 @@ def test_a_section_names_test_set_model_command_and_day() -> None:
     )
 
 
-def test_pictures_are_named_by_the_recipe_or_by_the_test_set_where_there_are_several(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    for folder, names in ((one, ["dev-k", "dev-latency"]), (two, ["dev-k", "ted-k"])):
-        folder.mkdir()
-        (folder / "results.md").write_text("table")
-        for name in names:
-            (folder / f"{name}.svg").write_text(name)
-        keep_figures(folder, folder.name, tmp_path / "figures")
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
-        "one-k.svg",
-        "one-latency.svg",
-        "one.md",
-        "two-dev-k.svg",
-        "two-ted-k.svg",
-        "two.md",
-    ]
+def test_the_pictures_that_the_page_shows_are_kept(tmp_path: Path) -> None:
+    sweep, page = tmp_path / "sweep", tmp_path / "docs" / "results.md"
+    sweep.mkdir()
+    page.parent.mkdir()
+    page.write_text("![](figures/one-latency.svg) ![](figures/one-ted-k.svg)")
+    (sweep / "results.md").write_text("table")
+    for name in ("dev-latency", "ted-k", "dev-k"):
+        (sweep / f"{name}.svg").write_text(name)
+    keep_figures(sweep, "one", page)
+    kept = {path.name: path.read_text() for path in (page.parent / "figures").iterdir()}
+    assert kept == {"one.md": "table", "one-latency.svg": "dev-latency", "one-ted-k.svg": "ted-k"}
