@@ -70,7 +70,7 @@ def test_the_microphone_is_captioned_also_while_the_server_restarts(
     page.get_by_role("button", name="Start listening").click()
     expect(page.locator("#target .word").first).to_be_visible()
     # The speaker may be taking a breath.
-    page.wait_for_function("document.getElementById('level').value > 0")
+    page.wait_for_function("() => document.getElementById('level').value > 0")
     assert page.locator("#device option").count() >= 2
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert complaints == []
