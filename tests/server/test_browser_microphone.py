@@ -106,6 +106,23 @@ def test_what_is_said_while_the_button_is_held_is_heard(page: Page, server: Fake
     assert complaints == []
 
 
+def test_push_to_talk_can_be_chosen_while_the_microphone_is_on(page: Page, server: FakeServer) -> None:
+    def listeners(count: int) -> None:
+        while f"turia_listeners {count}.0" not in server.get("/metrics")[1]:
+            page.wait_for_timeout(100)
+
+    page.locator("#model").select_option("en-de")
+    page.get_by_role("button", name="Start listening").click()
+    listeners(1)
+    page.locator("#mic-menu summary").click()
+    page.get_by_label("Push to talk").check()
+    # Nobody holds the button.
+    expect(page.locator("#talk")).to_have_attribute("aria-pressed", "false")
+    listeners(0)
+    page.get_by_label("Push to talk").uncheck()
+    listeners(1)
+
+
 # A browser without a window asks nobody, so nobody can refuse.
 REFUSAL = "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))"
 

@@ -163,6 +163,7 @@ def run_to_server(
     latencies: Sequence[str] = (),
 ) -> int:
     """Captions by a session of a running server; gives the signal that ended it early, or 0."""
+    listener.source.check(None)  # a missing file must not begin a session, or take a room
 
     async def speak() -> int:
         chosen = Speaker(

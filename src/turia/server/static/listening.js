@@ -25,7 +25,12 @@ export class Listening {
     // Kept when the last words of the turn before have come.
     this.before = Promise.resolve();
     find("mic").addEventListener("click", () => (this.active ? page.silence() : this.start()));
-    find("talk-mode").addEventListener("change", () => this.show());
+    find("talk-mode").addEventListener("change", () => {
+      // While the microphone is on: from now on only what is said while the button is held, or everything.
+      if (this.capture && find("talk-mode").checked) this.endTurn();
+      else this.beginTurn();
+      this.show();
+    });
     find("device").addEventListener("change", () => this.restart());
     const talk = find("talk");
     for (const sign of ["pointerup", "pointercancel", "blur"]) talk.addEventListener(sign, () => this.endTurn());
