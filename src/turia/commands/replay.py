@@ -122,6 +122,7 @@ def serve_page(recorded: Path, speed: float, port: int) -> None:
 
     host = "127.0.0.1"
     listening = listen(host, port)
+    listening.listen()  # who opens the address at once waits for the page
     print(f"{url_of(host, listening.getsockname()[1])}/?speed={speed:g}  (Ctrl-C ends it)", flush=True)
     config = uvicorn.Config(replay_app(recorded), log_level="warning", access_log=False, server_header=False)
     uvicorn.Server(config).run(sockets=[listening])
