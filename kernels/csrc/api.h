@@ -81,6 +81,9 @@ typedef struct {
   float *tops;                       /* [rows] largest log-probability of each row */
 } Choice;
 
+/* Log-probability of a piece, and of the likeliest piece in its place. */
+typedef struct { float score, top; } Said;
+
 /* A beam search of one stream: what src/turia/engine/beam.py does, step by step and to the last bit. */
 typedef struct {
   int64_t width;                     /* hypotheses */
@@ -88,6 +91,10 @@ typedef struct {
   int64_t longest;                   /* pieces of a word */
   int64_t one_word;                  /* the sentence is being spoken, and one word is wanted */
   int64_t is_open;                   /* the same, and no hypothesis can end */
+  int64_t is_draft;                  /* wanted is the hypothesis that is the best one when it has `words`, or an end */
+  int64_t words;
+  int64_t begun;                     /* pieces of a word that is begun where the search begins */
+  double before;                     /* log-probability of what it continues */
   double penalty;                    /* of the length */
   const uint8_t *at_start, *in_word, *in_long_word;   /* [V] pieces that are forbidden */
   const uint8_t *borders;            /* [V] pieces that end a word, or with `space_first` those that begin one */
@@ -95,6 +102,7 @@ typedef struct {
   const int64_t *closing, *stopping; /* pieces that close a sentence; those, and others that end what is written */
   int64_t closings, stoppings;
   int64_t *pieces;                   /* [max(most, longest) + 1] the best hypothesis: whole words, perhaps an end */
+  Said *said;                        /* the same of each of its pieces, if it is a draft */
   int64_t found;                     /* its pieces */
 } Search;
 

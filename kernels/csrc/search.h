@@ -98,6 +98,8 @@ typedef struct {
   double *scores, *new_scores;           /* [width] */
   int64_t *ended, ended_length;          /* the best one that has ended; length 0: none */
   double ended_score;
+  Said *said, *new_said;                 /* [width, capacity] of the hypotheses alive, and of those in the making */
+  float *tops;                           /* [width] the largest log-probability after each hypothesis */
   double *masses;                        /* [width + 1] probability of a first word, by the first hypothesis with it */
   uint8_t *counts;                       /* [width + 1] hypotheses that may be the result */
   Continuations best;
@@ -110,7 +112,7 @@ static int begin_beam(Beam *b, const Search *rules, int64_t vocabulary, int64_t 
   const int64_t width = rules->width, longest = rules->most > rules->longest ? rules->most : rules->longest;
   memset(b, 0, sizeof *b);
   b->rules = rules, b->vocabulary = vocabulary, b->prefix = prefix, b->most = rules->most, b->capacity = longest + 1;
-  const int64_t numbers = 4 * width * b->capacity + b->capacity + 4 * width + 1, bytes = 8 * numbers + 9 * width + 1;
+  const int64_t numbers = 6 * width * b->capacity + b->capacity + 4 * width + 1, bytes = 8 * numbers + 13 * width + 1;
   char *at = b->block = calloc(1, bytes);
   if (!at) return 1;
   int64_t *next = (int64_t *)at;
@@ -118,14 +120,17 @@ static int begin_beam(Beam *b, const Search *rules, int64_t vocabulary, int64_t 
   b->columns = next, next += width * b->capacity;
   b->new_pieces = next, next += width * b->capacity;
   b->new_columns = next, next += width * b->capacity;
+  b->said = (Said *)next, next += width * b->capacity;
+  b->new_said = (Said *)next, next += width * b->capacity;
   b->ended = next, next += b->capacity;
   b->best.places = next, next += width;
   b->scores = (double *)next, next += width;
   b->new_scores = (double *)next, next += width;
   b->masses = (double *)next, next += width + 1;
   b->best.scores = (float *)next, b->best.totals = b->best.scores + width;
-  b->counts = (uint8_t *)(b->best.totals + width);
-  b->best.count = width, b->alive = 1;
+  b->tops = b->best.totals + width;
+  b->counts = (uint8_t *)(b->tops + width);
+  b->best.count = width, b->alive = 1, b->scores[0] = rules->before;
   return 0;
 }
 
@@ -153,7 +158,8 @@ static double worth(const Search *rules, double score, int64_t length) {
 
 /* Which pieces may not follow hypothesis `row`. */
 static const uint8_t *forbidden_after(const Beam *b, int64_t row) {
-  const int64_t begun = b->depth - word_end(b->rules, b->pieces + row * b->capacity, b->depth, 1);
+  const int64_t end = word_end(b->rules, b->pieces + row * b->capacity, b->depth, 1);
+  const int64_t begun = b->depth - end + (end ? 0 : b->rules->begun);
   if (begun >= b->rules->longest - 1) return b->rules->in_long_word;
   return begun ? b->rules->in_word : b->rules->at_start;
 }
@@ -218,11 +224,28 @@ static int64_t common_word(const Beam *b) {
   return end;
 }
 
+/* A draft is over when the best continuation has its words, or ends: then that is the result. */
+static int end_draft(Beam *b, Search *result) {
+  const Search *rules = b->rules;
+  const int64_t row = b->best.places[0] / b->vocabulary, length = b->depth + 1;
+  int64_t words = 0, *pieces = result->pieces;
+  memcpy(pieces, b->pieces + row * b->capacity, b->depth * sizeof(int64_t));
+  pieces[b->depth] = b->best.places[0] % b->vocabulary;
+  const int ended = is_stopping(rules, pieces[b->depth]);
+  for (int64_t i = 0; i < length; i++) words += rules->borders[pieces[i]];
+  if (!ended && words < rules->words && length < rules->most) return 0;
+  memcpy(result->said, b->said + row * b->capacity, b->depth * sizeof(Said));
+  result->said[b->depth] = (Said){b->best.scores[0], b->tops[row]};
+  result->found = ended ? length : word_end(rules, pieces, length, 1), b->is_done = 1;
+  return 1;
+}
+
 /* The continuations become the hypotheses. */
 static void grow(Beam *b, Search *result) {
   const Search *rules = b->rules;
   int64_t alive = 0, new_ends = 0, new_best = -1;
   double new_score = 0;
+  if (rules->is_draft && end_draft(b, result)) return;
   for (int64_t i = 0; i < b->best.found; i++) {
     const int64_t row = b->best.places[i] / b->vocabulary, piece = b->best.places[i] % b->vocabulary;
     const double score = b->scores[row] + (double)b->best.scores[i];
@@ -236,6 +259,11 @@ static void grow(Beam *b, Search *result) {
     memcpy(pieces, b->pieces + row * b->capacity, b->depth * sizeof(int64_t));
     memcpy(columns, b->columns + row * b->capacity, b->depth * sizeof(int64_t));
     pieces[b->depth] = piece;
+    if (rules->is_draft) {
+      Said *said = b->new_said + alive * b->capacity;
+      memcpy(said, b->said + row * b->capacity, b->depth * sizeof(Said));
+      said[b->depth] = (Said){b->best.scores[i], b->tops[row]};
+    }
     b->new_scores[alive++] = score;
   }
   if (new_best >= 0 && !(b->ended_length && worth(rules, b->ended_score, b->ended_length) >
@@ -250,7 +278,10 @@ static void grow(Beam *b, Search *result) {
   old = b->columns, b->columns = b->new_columns, b->new_columns = old;
   double *scores = b->scores;
   b->scores = b->new_scores, b->new_scores = scores;
+  Said *said = b->said;
+  b->said = b->new_said, b->new_said = said;
   b->alive = alive, b->depth++;
+  if (rules->is_draft) return;
   if (b->ends < rules->width && rules->width <= b->ends + new_ends && b->most > 2 * b->depth + AFTER_ENDS)
     b->most = 2 * b->depth + AFTER_ENDS;
   b->ends += new_ends;
@@ -318,7 +349,7 @@ static void score(const Side *side, Beam *beams, int64_t streams, const float *s
       }
       float *logits = w->logits + row++ % CHUNK * stride;
       log_probabilities(vocabulary, b->rules->closing, b->rules->closings, logits, forbidden_after(b, j), logits);
-      take_in(&b->best, logits, vocabulary, j, (float)b->scores[j]);
+      b->tops[j] = take_in(&b->best, logits, vocabulary, j, (float)b->scores[j]);
     }
   }
 }

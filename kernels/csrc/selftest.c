@@ -75,25 +75,33 @@ static uint64_t added(uint64_t sum, const float *values, int64_t count) {
   return sum;
 }
 
-/* The pieces that two searches find: of a sentence that is being spoken, and of a complete one. */
+/* The pieces that three searches find: of a sentence that is being spoken, of a complete one, and of a draft. */
 static uint64_t found_by_search(const Variant *variant, const Side *decoder, const StreamPart *rows, const Step *first) {
   uint8_t at_start[PIECES] = {0}, in_word[PIECES] = {0}, borders[PIECES], in_long_word[PIECES];
-  int64_t closing[] = {4, 5, 6}, stopping[] = {4, 5, 6, 3}, pieces[2][16];
+  int64_t closing[] = {4, 5, 6}, stopping[] = {4, 5, 6, 3}, pieces[3][16];
   uint64_t sum = 0;
   for (int i = 0; i < PIECES; i++) borders[i] = i > 6 && i % 2, in_long_word[i] = !borders[i], in_word[i] = i < 7;
-  Search spoken = {4, 3, 5, 1, 1, 1.0, in_word, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[0], 0};
-  Search complete = {3, 9, 5, 0, 0, 0.6, at_start, in_word, in_long_word, borders, 0, closing, stopping, 3, 4, pieces[1], 0};
-  const StreamPart parts[] = {*rows, *rows};
-  int64_t ids[8], positions[8], limits[8], memory_limits[8];
-  float states[2 * WIDTH];
-  for (int i = 0; i < 8; i++) {
+  Said said[16];
+  const Search rules = {.longest = 5, .penalty = 1.0, .at_start = at_start, .in_word = in_word, .borders = borders,
+                        .in_long_word = in_long_word, .closing = closing, .closings = 3, .stopping = stopping,
+                        .stoppings = 4};
+  Search spoken = rules, complete = rules, draft = rules;
+  spoken.width = 4, spoken.most = 3, spoken.one_word = spoken.is_open = 1, spoken.at_start = in_word;
+  complete.width = 3, complete.most = 9, complete.penalty = 0.6;
+  draft.width = 4, draft.most = 9, draft.is_draft = 1, draft.words = 3, draft.begun = 1, draft.before = -0.5;
+  spoken.pieces = pieces[0], complete.pieces = pieces[1], draft.pieces = pieces[2], draft.said = said;
+  const StreamPart parts[] = {*rows, *rows, *rows};
+  int64_t ids[12], positions[12], limits[12], memory_limits[12];
+  float states[3 * WIDTH];
+  for (int i = 0; i < 12; i++) {
     ids[i] = first->ids[i % 4], positions[i] = first->positions[i % 4];
     limits[i] = first->limits[i % 4], memory_limits[i] = first->memory_limits[i % 4];
   }
-  const Step step = {2, 8, parts, ids, positions, limits, memory_limits, states, 0};
-  Search searches[] = {spoken, complete};
+  const Step step = {3, 12, parts, ids, positions, limits, memory_limits, states, 0};
+  Search searches[] = {spoken, complete, draft};
   sum += variant->search(decoder, &step, searches);
-  for (int n = 0; n < 2; n++)
+  sum = added(sum, &said->score, 2 * searches[2].found);
+  for (int n = 0; n < 3; n++)
     for (int64_t i = 0; i < searches[n].found; i++) sum = sum * 101 + (uint64_t)searches[n].pieces[i] + 1;
   return sum;
 }

@@ -19,6 +19,7 @@ from tests.runtime.models import Norm, config_of, random_transformer, save_subwo
 from turia.engine.backend import (
     DecodeRequest,
     DecoderState,
+    DraftRules,
     EncodeRequest,
     LookRequest,
     SearchRequest,
@@ -36,6 +37,7 @@ from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.export.folder import write_folder
 from turia.export.tensors import LARGEST
+from turia.policy.table import parse_policy
 from turia.runtime.folder import ModelFolder, load_folder
 from turia.runtime.graphs import Runtime
 from turia.runtime.native import NativeRuntime
@@ -325,7 +327,7 @@ def test_a_search_finds_what_the_search_in_python_finds(
         own, limit = ids(rows, seed), np.full(rows, length)
         requests.append(SearchRequest(None, memory, own, limit, rules, width, 3 * most, complete, 6))
     together = threaded.search(requests)
-    for request, (state, pieces) in zip(requests, together, strict=True):
+    for request, (state, pieces, *_) in zip(requests, together, strict=True):
         found = pieces
         if not request.complete:
             found = pieces[: next(iter(PythonRules(rules, False, 6).word_ends(pieces)), len(pieces))]
@@ -335,6 +337,50 @@ def test_a_search_finds_what_the_search_in_python_finds(
         ends = [DecodeRequest(one, request.memory, ids(1, 7), request.limit[-1:]) for one in (state, expected)]
         (_, after), (_, after_expected) = threaded.decode(ends)
         np.testing.assert_array_equal(after, after_expected)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 1000),
+    streams=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 5), st.integers(1, 7)), min_size=1, max_size=5),
+    share=st.sampled_from([0.1, 0.5, 0.9]),
+    kept=st.integers(0, 5),
+    words=st.integers(-1, 4),
+)
+def test_a_draft_is_what_the_search_in_python_drafts(
+    folder: ModelFolder,
+    threaded: NativeRuntime,
+    seed: int,
+    streams: list[tuple[int, int, int]],
+    share: float,
+    kept: int,
+    words: int,
+) -> None:
+    """After `kept` pieces that are drafted already, of which the last ones may begin a word."""
+    rules = search_rules(folder, share, space_first=False, penalty=1.0)
+    python = PythonRules(rules, complete=True, longest=6)
+    before = [
+        int(piece) + END_ID + 1 for piece in ids(kept, seed) % (folder.config.shape.target_vocabulary - END_ID - 1)
+    ]
+    ends = python.word_ends(before)
+    begun = kept - (ends[-1] if ends else 0)
+    scores = tuple((-0.25 * np.arange(1, kept + 1)).tolist())
+    requests, expected = [], []
+    for number, (length, width, most) in enumerate(streams):
+        memory = encoded(threaded, [length], seed + number)
+        fed, limit = np.array([3, *before]), np.full(1 + kept, length)
+        draft = DraftRules(words, begun, sum(scores))
+        requests.append(SearchRequest(None, memory, fed, limit, rules, width, 2 * most, True, 6, draft))
+        [(state, logits)] = threaded.decode([DecodeRequest(None, memory, fed, limit)])
+        search = BeamSearch(python, width, memory, length, kept + 2 * most, may_end=True, choose=threaded.choose)
+        start = Hypothesis(tuple(before), scores, (0.0,) * kept, state, logits)
+        expected.append(run_steps(search.draft(start, len(ends) + words), threaded))
+    for found, best in zip(threaded.search(requests), expected, strict=True):
+        first = len(before)
+        assert tuple(found.pieces) == best.pieces[first:]
+        assert tuple(found.scores) == best.scores[first:]
+        assert tuple(found.margins) == best.margins[first:]
+        assert found.pieces or best.pieces == tuple(before[: first - begun])
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -416,7 +462,8 @@ def test_the_shipped_model_writes_the_same_words(beam: int) -> None:
     assert "european" in [word.lower() for word in written[0]]
 
 
-def test_streams_together_write_what_the_search_in_python_writes_for_each() -> None:
+@pytest.mark.parametrize("policy", ["wait-k:k=3", "hold-n:n=2", "alignatt:f=2"])
+def test_streams_together_write_what_the_search_in_python_writes_for_each(policy: str) -> None:
     text = """ich möchte mich zunächst bei der berichterstatterin für ihre arbeit bedanken
         das ist eine sehr wichtige frage
         wir haben gestern lange darüber gesprochen und sind zu keinem ergebnis gekommen"""
@@ -426,7 +473,11 @@ def test_streams_together_write_what_the_search_in_python_writes_for_each() -> N
     in_python = replace(translator.model, searches=False)
 
     def work(model: Model, words: list[str]) -> Steps[list[Record]]:
-        stream = Stream(model, GivenSegmenter([len(words)]), Settings(k=3, gamma=model.gamma, history=0, beam=4))
+        stream = Stream(
+            model,
+            GivenSegmenter([len(words)]),
+            Settings(policy=parse_policy(policy), gamma=model.gamma, history=0, beam=4),
+        )
         records: list[Record] = []
         for word in words:
             records += yield from stream.push_steps(word)

@@ -7,6 +7,8 @@ folders: `turia.runtime.native` hands over matrices and buffers.
 from turia_kernels.library import (
     INTERFACE,
     Aim,
+    DraftAim,
+    Found,
     Kernels,
     Norm,
     PackedLayer,
@@ -21,6 +23,8 @@ from turia_kernels.structs import Part, address
 __all__ = [
     "INTERFACE",
     "Aim",
+    "DraftAim",
+    "Found",
     "Kernels",
     "Norm",
     "PackedLayer",

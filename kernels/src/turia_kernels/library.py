@@ -15,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from turia_kernels.structs import (
+    BEFORE,
+    BEGUN,
     FOUND,
+    IS_DRAFT,
     LIBRARY,
     LONGEST,
     MATRICES,
@@ -23,8 +26,10 @@ from turia_kernels.structs import (
     ONE_WORD,
     OPEN,
     PIECES,
+    SAID,
     SEARCH_MOST,
     WIDTH,
+    WORDS,
     ChoiceStruct,
     LayerStruct,
     MatrixStruct,
@@ -36,7 +41,7 @@ from turia_kernels.structs import (
     address,
 )
 
-INTERFACE = 4
+INTERFACE = 5
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
@@ -198,7 +203,7 @@ class PackedRules:
         tables = [np.ascontiguousarray(table) for table in (at_start, in_word, ~borders, borders)]
         assert all(table.dtype == np.bool_ and len(table) == len(tables[0]) for table in tables)
         self._alive = [*tables, closing, stopping]
-        self.vocabulary = len(at_start)
+        self.vocabulary, self.space_first = len(at_start), space_first
         names = ("at_start", "in_word", "in_long_word", "borders", "closing", "stopping")
         struct = SearchStruct(
             penalty=penalty,
@@ -209,6 +214,16 @@ class PackedRules:
         )
         self.numbers: Ints = np.frombuffer(bytes(struct), dtype=np.int64)
         """The struct; all that it holds is 64 bits wide."""
+
+
+class DraftAim(NamedTuple):
+    """A search for a draft: the hypothesis that is the best one when it has so many words, or an end."""
+
+    words: int
+    begun: int
+    """Pieces of a word that is begun where the search begins."""
+    before: float
+    """Log-probability of what it continues."""
 
 
 class Aim(NamedTuple):
@@ -224,6 +239,16 @@ class Aim(NamedTuple):
     """The same, and no hypothesis can end."""
     longest: int
     """Pieces of a word."""
+    draft: DraftAim | None = None
+
+
+class Found(NamedTuple):
+    """What one stream's search found."""
+
+    pieces: list[int]
+    """Of the best hypothesis: whole words, and perhaps an end."""
+    said: list[list[float]]
+    """Of a draft, for each piece its log-probability and that of the likeliest one in its place."""
 
 
 T = TypeVar("T")
@@ -337,9 +362,9 @@ class Kernels:
         memory_limits: Ints,
         aims: Sequence[Aim],
         holds: object = None,
-    ) -> Running[tuple[Floats, list[list[int]]]]:
-        """A beam search of each stream, after its rows: the states [streams, D] of their last rows, and the pieces of
-        the best hypotheses, whole words of them. Nothing of the search itself is kept in the buffers."""
+    ) -> Running[tuple[Floats, list[Found]]]:
+        """A beam search of each stream, after its rows: the states [streams, D] of their last rows, and what
+        they found. Nothing of the search itself is kept in the buffers."""
         rooms = [max(aim.most, aim.longest) + 1 for aim in aims]
         ends = np.cumsum([part.rows for part in parts]) - 1
         if (positions[ends] + rooms).max() > side.positions:
@@ -353,13 +378,23 @@ class Kernels:
         table[:, OPEN], table[:, LONGEST] = [aim.is_open for aim in aims], [aim.longest for aim in aims]
         table[:, ONE_WORD] = [aim.one_word for aim in aims]
         table[:, PIECES] = address(pieces) + pieces.strides[0] * np.arange(len(aims))
+        said = np.empty((len(aims), max(rooms) if any(aim.draft for aim in aims) else 0, 2), dtype=np.float32)
+        for row, aim in enumerate(aims):
+            if aim.draft is not None:
+                assert not aim.rules.space_first
+                table[row, IS_DRAFT], table[row, WORDS], table[row, BEGUN] = True, aim.draft.words, aim.draft.begun
+                table.view(np.float64)[row, BEFORE] = aim.draft.before
+                table[row, SAID] = address(said) + row * said.strides[0]
 
-        def found() -> tuple[Floats, list[list[int]]]:
+        def found() -> tuple[Floats, list[Found]]:
             counts = table[:, FOUND].tolist()
-            return states, [row[:count] for row, count in zip(pieces.tolist(), counts, strict=True)]
+            return states, [
+                Found(own[:count], [] if aim.draft is None else saying[:count].tolist())
+                for own, saying, count, aim in zip(pieces.tolist(), said, counts, aims, strict=True)
+            ]
 
         rows = (ids, positions, limits, memory_limits)
-        return self._begin(side, parts, rows, states, None, table, (holds, aims, pieces), found)
+        return self._begin(side, parts, rows, states, None, table, (holds, aims, pieces, said), found)
 
     def _begin(
         self,

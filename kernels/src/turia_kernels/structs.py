@@ -67,13 +67,18 @@ class ChoiceStruct(ctypes.Structure):
 
 class SearchStruct(ctypes.Structure):
     _fields_ = (
-        *((name, _NUMBER) for name in ("width", "most", "longest", "one_word", "is_open")),
+        *(
+            (name, _NUMBER)
+            for name in ("width", "most", "longest", "one_word", "is_open", "is_draft", "words", "begun")
+        ),
+        ("before", ctypes.c_double),
         ("penalty", ctypes.c_double),
         *((name, _POINTER) for name in ("at_start", "in_word", "in_long_word", "borders")),
         ("space_first", _NUMBER),
         *((name, _POINTER) for name in ("closing", "stopping")),
         *((name, _NUMBER) for name in ("closings", "stoppings")),
         ("pieces", _POINTER),
+        ("said", _POINTER),
         ("found", _NUMBER),
     )
 
@@ -82,7 +87,8 @@ _SEARCH = [field[0] for field in SearchStruct._fields_]
 WIDTH, SEARCH_MOST, LONGEST, ONE_WORD, OPEN = (
     _SEARCH.index(name) for name in ("width", "most", "longest", "one_word", "is_open")
 )
-PIECES, FOUND = _SEARCH.index("pieces"), _SEARCH.index("found")
+IS_DRAFT, WORDS, BEGUN, BEFORE = (_SEARCH.index(name) for name in ("is_draft", "words", "begun", "before"))
+PIECES, SAID, FOUND = (_SEARCH.index(name) for name in ("pieces", "said", "found"))
 
 
 class VariantStruct(ctypes.Structure):

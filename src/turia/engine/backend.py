@@ -91,6 +91,16 @@ class SearchRules:
     length_penalty: float
 
 
+class DraftRules(NamedTuple):
+    """Of a search for a draft: wanted is the hypothesis that is the best one when it has so many words, or an end."""
+
+    words: int
+    begun: int
+    """Pieces of a word that is begun where the search begins."""
+    before: float
+    """Log-probability of what it continues."""
+
+
 @dataclass(frozen=True)
 class SearchRequest(DecodeRequest):
     """A beam search from new target rows on: what `turia.engine.beam` does with many requests, as one."""
@@ -103,6 +113,8 @@ class SearchRequest(DecodeRequest):
     """Whether the sentence may end; if not, one word is wanted: the one that most of the probability lies on."""
     longest: int
     """Pieces of a word; a longer one is ended by force."""
+    draft: DraftRules | None = None
+    """Only where words end with a space: a word that is begun must show when it ends."""
 
 
 class Searched(NamedTuple):
@@ -112,6 +124,10 @@ class Searched(NamedTuple):
     """With the new rows, and nothing of the search."""
     pieces: list[int]
     """Of the best hypothesis, or as many of them as are wanted: whole words, and perhaps an end."""
+    scores: list[float]
+    """Of a draft: log-probability of each piece."""
+    margins: list[float]
+    """Of a draft: how much less likely each piece was than the likeliest in its place."""
 
 
 class Looks(NamedTuple):

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, LookRequest, Looks, Steps
+from turia.engine.backend import (
+    DecodeRequest,
+    DecoderState,
+    DraftRules,
+    EncoderState,
+    Logits,
+    LookRequest,
+    Looks,
+    Searched,
+    SearchRequest,
+    Steps,
+)
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Hypothesis
 from turia.engine.choosing import log_probabilities
 from turia.engine.settings import LONGEST_WORD
@@ -100,6 +111,8 @@ class _Verified:
     """Of all that was written and of `pieces`."""
     written: DecoderState
     """Of all that was written."""
+    last_written: int
+    """Its last piece."""
     fed: tuple[int, ...]
 
     def first(self, count: int, writer: Writer) -> _Verified:
@@ -166,16 +179,9 @@ class _Drafter:
             return self._drafted(verified, verified.pieces, verified.scores, verified.margins, verified.rows, False)
         verified = verified.first(max(0, len(verified.fed) - self.writer.settings.lookahead), self.writer)
         rows, now, kept = verified.rows, self.memory.length, len(verified.pieces)
-        logits = yield from self._steered(rows[kept], verified.last, verified.pieces)
-        start = Hypothesis(
-            tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, logits
-        )
-        width, most = self.writer.settings.beam, self._most_pieces()
-        choose = self.writer.model.choose
-        search = BeamSearch(self.writer, width, self.memory, now, most, may_end=True, choose=choose)
         # One word more than was enough for the draft before: the search may find another.
         words = self.most if stopped is None else min(self.most, stopped + 2)
-        best = yield from search.draft(start, words)
+        best = yield from self._searched(verified, words)
         pieces = [piece for piece in best.pieces if piece not in CLOSING_IDS]
         if self.policy.attention and len(pieces) > kept + 1:
             # Only now is it known which rows are to be looked at: one call for all of them.
@@ -184,6 +190,41 @@ class _Drafter:
             rows = [*rows, *looked]
         scores, margins = list(best.scores[: len(pieces)]), list(best.margins[: len(pieces)])
         return self._drafted(verified, pieces, scores, margins, rows, best.ended, whole=True)
+
+    def _searched(self, verified: _Verified, words: int) -> Steps[Hypothesis]:
+        """What is verified, and the best continuation of it: so many words in all, or fewer and an end."""
+        writer, now, most = self.writer, self.memory.length, self._most_pieces()
+        start = Hypothesis(tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, None)
+        if not writer.drafts_at_once():
+            logits = yield from self._steered(verified.rows[len(verified.pieces)], verified.last, verified.pieces)
+            choose = writer.model.choose
+            search = BeamSearch(writer, writer.settings.beam, self.memory, now, most, may_end=True, choose=choose)
+            return (yield from search.draft(replace(start, logits=logits), words))
+        # The last row is computed again, as a search begins with one.
+        before = verified.last.length - 1
+        request = SearchRequest(
+            verified.last.truncated(before) if before else None,
+            self.memory,
+            np.array([[verified.last_written, *verified.pieces][-1]]),
+            np.array([now]),
+            writer.model.search_rules,
+            writer.settings.beam,
+            most - len(verified.pieces),
+            complete=True,
+            longest=LONGEST_WORD,
+            draft=DraftRules(words - verified.words.complete, len(verified.words.begun), start.score),
+        )
+        found: Searched
+        (found,) = yield [request]
+        # Without a whole word, the one that was begun before the search is none either.
+        kept = len(start.pieces) - (0 if found.pieces else len(verified.words.begun))
+        return Hypothesis(
+            (*start.pieces[:kept], *found.pieces),
+            (*start.scores[:kept], *found.scores),
+            (*start.margins[:kept], *found.margins),
+            start.state,
+            None,
+        )
 
     def _verify(self) -> Steps[_Verified]:
         """Feeds the draft before in one call, and keeps its pieces as far as the model still prefers them as much as it
@@ -208,7 +249,8 @@ class _Drafter:
         written = last.truncated(first)
         last = last.truncated(written.length + len(pieces))
         margins = before.margins[: len(pieces)]
-        return _Verified(pieces, scores, margins, words, rows[: len(pieces) + 1], last, written, tuple(guess))
+        kept = rows[: len(pieces) + 1]
+        return _Verified(pieces, scores, margins, words, kept, last, written, int(ids[-1]), tuple(guess))
 
     def _chances(
         self, row: _Row, state: DecoderState, words: _WordCount, pieces: Sequence[int]
@@ -310,9 +352,10 @@ class _Drafter:
         """[words] mean over a word's pieces of their attention to each source word of the sentence."""
         if not self.policy.attention:
             return None
+        chosen = self.writer.model.attention
         assert all(row is not None for row in rows)
-        mean = np.mean([row for row in rows if row is not None], axis=0)
-        return self.writer.by_source_word(self.writer.model.attention.of(mean, self.policy.layer))
+        seen = [chosen.of(row, self.policy.layer) for row in rows if row is not None]
+        return self.writer.by_source_word(seen[0] if len(seen) == 1 else np.mean(seen, axis=0))
 
 
 class _WordCount:

@@ -165,10 +165,11 @@ class SentenceRows:
 
     def by_source_word(self, columns: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """[..., S] of all source positions -> [..., words]: sums over the pieces of each word of the sentence."""
-        ends = self._past_positions + np.cumsum(self.source.pieces)
+        bounds = np.cumsum([self._past_positions, *self.source.pieces])
         before = np.zeros((*columns.shape[:-1], columns.shape[-1] + 1))
         np.cumsum(columns, axis=-1, dtype=np.float64, out=before[..., 1:])
-        sums: npt.NDArray[np.float32] = np.diff(before[..., np.r_[self._past_positions, ends]]).astype(np.float32)
+        found = before[..., bounds]
+        sums: npt.NDArray[np.float32] = (found[..., 1:] - found[..., :-1]).astype(np.float32)
         return sums
 
     # --- decoder: what its rows see -----------------------------------------------------------------------------------

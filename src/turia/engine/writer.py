@@ -165,7 +165,7 @@ class Writer(SentenceRows):
             rows, rules = self._unfed_with(memory, []), self.model.search_rules
             found: Sequence[Searched]
             found = yield [SearchRequest(*rows, rules, self.settings.beam, most, complete, LONGEST_WORD)]
-            ((self._decoded, self.plan),) = found
+            self._decoded, self.plan = found[0].state, found[0].pieces
         elif not self.plan:
             state, logits, now = yield from self._scores([])
             memory = yield from self.read_all()
@@ -195,8 +195,15 @@ class Writer(SentenceRows):
     def searches_at_once(self) -> bool:
         """Whether the next word is one request: the backend can search, and nothing interferes with the scores."""
         ours = self.closing is None or self.model.search == "turia"
-        can_search = self.model.searches and hasattr(self.model.backend, "search")
-        return can_search and ours and self.terms is None and self._peeked is None
+        return self._can_search and ours and self._peeked is None
+
+    def drafts_at_once(self) -> bool:
+        """The same of a draft."""
+        return self._can_search and not self.model.target_subwords.space_first
+
+    @property
+    def _can_search(self) -> bool:
+        return self.model.searches and hasattr(self.model.backend, "search") and self.terms is None
 
     def _most_pieces(self) -> int:
         """What a plan may have, with or without an end: positions left, and about the words that a guard lets by."""

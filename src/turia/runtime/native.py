@@ -53,10 +53,10 @@ class NativeRuntime:
 
     def __init__(self, folder: ModelFolder, kernels: Kernels) -> None:
         """A folder that native code can run (kernels.py)."""
-        from turia_kernels import Aim, Part, address
+        from turia_kernels import Aim, DraftAim, Part, address
 
         shape = folder.config.shape
-        self._part, self._address, self._new_aim = Part, address, Aim
+        self._part, self._address, self._new_aim, self._new_draft = Part, address, Aim, DraftAim
         self._rules: dict[tuple[int, bool], tuple[SearchRules, PackedRules]] = {}
         self.kernels = kernels
         self._encoder, self._decoder = _Packer(folder, kernels).sides()
@@ -167,11 +167,13 @@ class NativeRuntime:
         running = self.kernels.search(self._decoder, *self._rows_of(step), aims, holds=step)
 
         def finish() -> list[Searched]:
-            states, pieces = running.wait()
+            states, every = running.wait()
             results = []
-            for row, ((begin, kept, _, (asked,)), found) in enumerate(zip(step.grown, pieces, strict=True)):
-                assert found, "a search without a result"
-                results.append(Searched(TargetState(begin + len(asked.ids), kept, states[row : row + 1]), found))
+            for row, ((begin, kept, _, _), asked, found) in enumerate(zip(step.grown, requests, every, strict=True)):
+                assert found.pieces or asked.draft, "a search without a result"
+                state = TargetState(begin + len(asked.ids), kept, states[row : row + 1])
+                scores, margins = [score for score, _ in found.said], [top - score for score, top in found.said]
+                results.append(Searched(state, found.pieces, scores, margins))
             return results
 
         return finish
@@ -195,7 +197,8 @@ class NativeRuntime:
             known = self._rules[id(rules), complete] = (rules, packed)
         # With the space first, a sentence that is being spoken may end a word by a closing symbol, and so the search.
         is_open = not complete and not rules.space_first
-        return self._new_aim(known[1], request.width, request.most, not complete, is_open, request.longest)
+        draft = None if request.draft is None else self._new_draft(*request.draft)
+        return self._new_aim(known[1], request.width, request.most, not complete, is_open, request.longest, draft)
 
     def _look(self, requests: Sequence[LookRequest]) -> Callable[[], list[Looks]]:
         step, attentions = _Step(), []
