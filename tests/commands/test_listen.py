@@ -250,7 +250,10 @@ def test_sound_to_a_server(
         (["."], ".: a folder; give one recording"),
         (["x.wav", "--device", "2"], "--device is for the microphone"),
         (["--fast"], "--fast is for a FILE; a microphone is as fast as its speaker"),
-        (["x.wav", "--rate", "16000"], "--rate is for raw sound on standard input (-); a file says itself what it holds"),
+        (
+            ["x.wav", "--rate", "16000"],
+            "--rate is for raw sound on standard input (-); a file says itself what it holds",
+        ),
         (["--channels", "2"], "--channels is for raw sound on standard input (-); the system tells what a microphone"),
         (["x.wav", "--key-file", "keys"], "--key-file is for a server's sessions: give --to-server too"),
         (["--recogniser", "siri"], "no recogniser 'siri'"),
