@@ -95,7 +95,8 @@ def test_of_subtitles_only_the_words_are_played(
     content: str,
     said: list[str],
 ) -> None:
-    kind: InputFormat | None = {"a.srt": "srt", "a.vtt": "vtt"}.get(name)
+    kinds: dict[str, InputFormat] = {"a.srt": "srt", "a.vtt": "vtt"}
+    kind = kinds.get(name)
     if kind is not None:
         lines = content.removeprefix("\ufeff").splitlines()
         assert [item.text for item in heard(kind, lines) if isinstance(item, SpokenWord)] == said, (
