@@ -27,13 +27,14 @@ import webvtt
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.protocol.test_messages import near_messages
+from tests.protocol.test_client_messages import near_messages
 from turia.errors import TuriaError
 from turia.formats.asr_feeds import InputFormat, heard
 from turia.formats.output import caption_output
 from turia.formats.subtitles import Format
+from turia.protocol.client_messages import parse_client
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import parse_client, parse_server
+from turia.protocol.server_messages import parse_server
 from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
 from turia.runtime.home import PACKAGED
 from turia.schema import read_json

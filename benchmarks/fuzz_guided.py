@@ -45,9 +45,10 @@ with atheris.instrument_imports(include=["turia"]):
     from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
     from turia.formats.hls import HlsFile
     from turia.formats.replay import moments
+    from turia.protocol.client_messages import parse_client
     from turia.protocol.corrections import parse_operator
     from turia.protocol.events import EVENTS
-    from turia.protocol.messages import parse_client, parse_server
+    from turia.protocol.server_messages import parse_server
     from turia.protocol.sound import HEADER, SOUND, is_sound, parse_sound
     from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
     from turia.schema import read_json

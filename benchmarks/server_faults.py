@@ -37,7 +37,7 @@ from benchmarks.server_damage import DAMAGE
 from benchmarks.server_long import LONG
 from benchmarks.server_surfaces import SURFACES
 from tests.engine.fakes import WORDS
-from tests.protocol.test_messages import near_messages
+from tests.protocol.test_client_messages import near_messages
 from tests.server.servers import FakeServer
 from turia.protocol.client import Follower, Speaker
 

@@ -21,7 +21,7 @@ from tests.server.servers import FakeServer
 from tests.server.stores.test_base import STORED
 from tests.server.test_app import begin, events_until, open_socket, receive, send
 from turia.protocol.client import Speaker
-from turia.protocol.messages import MAX_LETTERS, MAX_SEQ
+from turia.protocol.values import MAX_LETTERS, MAX_SEQ
 from turia.server.progress import Progress
 from turia.server.stores.sqlite import KEPT_PAGES, SqliteStore
 

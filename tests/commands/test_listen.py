@@ -249,6 +249,13 @@ def test_sound_to_a_server(
         (["none.wav"], "none.wav: no such file"),
         (["."], ".: a folder; give one recording"),
         (["x.wav", "--device", "2"], "--device is for the microphone"),
+        (["--fast"], "--fast is for a FILE; a microphone is as fast as its speaker"),
+        (
+            ["x.wav", "--rate", "16000"],
+            "--rate is for raw sound on standard input (-); a file says itself what it holds",
+        ),
+        (["--channels", "2"], "--channels is for raw sound on standard input (-); the system tells what a microphone"),
+        (["x.wav", "--key-file", "keys"], "--key-file is for a server's sessions: give --to-server too"),
         (["--recogniser", "siri"], "no recogniser 'siri'"),
         (["--recogniser", "vosk"], "vosk needs a model of yours"),
         (["none.wav", "--to-server", "http://127.0.0.1:9"], "none.wav: no such file"),

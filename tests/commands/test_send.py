@@ -16,7 +16,7 @@ from tests.formats.cues import parse
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
 from turia.protocol.client import Speaker
-from turia.protocol.messages import TentativeText
+from turia.protocol.server_messages import TentativeText
 
 pytestmark = pytest.mark.slow
 

@@ -31,7 +31,7 @@ from turia.protocol.client import (
     _joined,
     _post,
 )
-from turia.protocol.messages import EndOfStream, InputMessage, Pause, Words
+from turia.protocol.client_messages import EndOfStream, InputMessage, Pause, Words
 from turia.stream.times import SpokenWord
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from turia.protocol.client_messages import EndOfStream, Pause, SettingsChange
 from turia.protocol.corrections import Correct, Correction, Insert, Insertion, parse_operator
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import EndOfStream, Pause, ProtocolError, SettingsChange
+from turia.protocol.values import ProtocolError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from turia.protocol.messages import Ping, ProtocolError
+from turia.protocol.client_messages import Ping
 from turia.protocol.rooms import ROOM, RoomHello, RoomState, parse_viewer
+from turia.protocol.values import ProtocolError
 
 
 def test_a_hello_is_read() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protocol.sounds import sound_bytes
-from turia.protocol.messages import MAX_SEQ, ProtocolError
 from turia.protocol.sound import HEADER, MAX_SAMPLES, SOUND, SOUND_RATE, SoundBlock, is_sound, parse_sound
+from turia.protocol.values import MAX_SEQ, ProtocolError
 from turia.server import limits
 from turia.speech.recogniser import RATE
 

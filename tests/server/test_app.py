@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from tests.formats.cues import parse
-from tests.protocol.test_messages import near_messages
+from tests.protocol.test_client_messages import near_messages
 from tests.server.servers import FakeServer
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,9 @@ from tests.server.test_browser import (  # noqa: F401 (fixtures)
     type_words,
     words,
 )
+from turia.formats.asr_feeds import InputFormat, heard
 from turia.protocol.client import Speaker
+from turia.stream.times import SpokenWord
 
 pytestmark = pytest.mark.slow
 
@@ -35,12 +37,74 @@ pytestmark = pytest.mark.slow
         ("größer".encode("latin-1"), "a.bin is not text in UTF-8; save it as UTF-8"),
         ("ka".encode("utf-16"), "a.bin is not text in UTF-8; save it as UTF-8"),
         (b" \n", "a.bin has no words"),
+        (
+            b'{"text": "ka"}\n{"text": "le"}\n',
+            "a.bin is JSON; send what a recogniser wrote with turia send --input-format",
+        ),
+        (b'[\n  {"word": "ka"}\n]', "a.bin is JSON; send what a recogniser wrote with turia send --input-format"),
+        (b"0 1720 ka\n1720 2100 le\n", "a.bin has times in it; send it with turia send --input-format whisper"),
+        (b"[Script Info]\n", "a.bin has subtitles of a kind that is not read here; save them as SRT or VTT"),
+        (
+            b"WEBVTT\n\n00:01.000 --> 00:02.000\nka\n\nle mi\n",
+            "a.bin: expected a cue (number, times, text) where it says \u201cle mi\u201d",
+        ),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(page: Page, content: bytes, said: str) -> None:  # noqa: F811
     page.locator("#file").set_input_files({"name": "a.bin", "mimeType": "text/plain", "buffer": content})
     expect(page.locator("#status")).to_have_text(said)
     assert words(page, "source") == []
+
+
+SRT = """\ufeff1\r
+00:00:01,500 --> 00:00:04,000\r
+<i>ka</i> {\\an8}le\r
+- mi &amp;\r
+\r
+2\r
+00:00:04,000 --> 00:00:05,000\r
+"""
+VTT = """WEBVTT Kind: captions
+
+NOTE nobody says this
+
+STYLE
+::cue { color: red }
+
+first
+00:01.500 --> 00:04.000 align:start
+<v Anna>ka <00:00:02.000>le &amp; &lt;b>
+
+04:00.000 --> 05:00.000
+mi 3 < 4
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.srt", SRT, ["ka", "le", "mi", "&amp;"]),
+        ("a.txt", SRT, ["ka", "le", "mi", "&amp;"]),
+        ("a.vtt", VTT, ["ka", "le", "&", "<b>", "mi", "3", "<", "4"]),
+        ("a.txt", "ka --> le\n\n1 mi [no] {pu}", ["ka", "-->", "le", "1", "mi", "[no]", "{pu}"]),
+    ],
+)
+def test_of_subtitles_only_the_words_are_played(
+    page: Page,  # noqa: F811
+    name: str,
+    content: str,
+    said: list[str],
+) -> None:
+    kinds: dict[str, InputFormat] = {"a.srt": "srt", "a.vtt": "vtt"}
+    kind = kinds.get(name)
+    if kind is not None:
+        lines = content.removeprefix("\ufeff").splitlines()
+        assert [item.text for item in heard(kind, lines) if isinstance(item, SpokenWord)] == said, (
+            "as on the command line"
+        )
+    page.locator("#rate").evaluate("rate => { rate.max = 60000; rate.value = 60000 }")
+    page.locator("#file").set_input_files({"name": name, "mimeType": "text/plain", "buffer": content.encode()})
+    expect(page.locator("#source .word")).to_have_text(said)
 
 
 def test_a_microphone_without_sound_says_so(browser: Browser, server: FakeServer) -> None:  # noqa: F811
@@ -83,6 +147,24 @@ def test_a_file_goes_on_where_it_was_when_the_page_is_loaded_again(page: Page) -
     page.reload()
     expect(page.locator("#target .word")).to_have_count(42)
     expect(page.locator("#source .waiting")).to_have_count(0)
+
+
+def test_a_file_that_is_paused_stays_paused_when_the_page_is_loaded_again(page: Page) -> None:  # noqa: F811
+    text = [f"w{i}" for i in range(40)]
+    played = " ".join(text).encode()
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": played})
+    expect(page.locator("#source .word").nth(1)).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    place = page.evaluate("sessionStorage.getItem('turia-place')")
+    share = page.locator("#played").get_attribute("value")
+    page.reload()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert page.evaluate("sessionStorage.getItem('turia-place')") == place
+    assert page.locator("#played").get_attribute("value") == share
+    page.locator("#rate").evaluate("rate => { rate.max = 6000; rate.value = 6000 }")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.locator("#target .word")).to_have_count(40)
+    assert words(page, "source") == text
 
 
 @pytest.mark.parametrize("answer", ["New session", "Go on here"])

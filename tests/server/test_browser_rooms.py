@@ -78,6 +78,10 @@ def test_the_audience_stays_from_before_the_first_word_to_the_next_session(
         send(socket, type="end", seq=2)
         receive(socket, "ack")
         expect(viewer.locator("#over")).to_be_visible()
+        stage, over = (viewer.locator(part).bounding_box() for part in ("#stage", "#over"))
+        assert stage is not None
+        assert over is not None
+        assert stage["y"] + stage["height"] <= over["y"], "captions and notice are not covered"
         # More words than the overlay keeps.
     with begin(hall, room="event") as (_, socket):
         send(socket, type="words", seq=1, words=[f"w{i}." for i in range(100)])

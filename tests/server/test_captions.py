@@ -21,8 +21,9 @@ from turia.errors import ConfigError
 from turia.policy.alignatt import AlignAtt
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
+from turia.protocol.client_messages import EndOfStream, InputMessage, NewSession, Pause, SettingsChange, Words
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import EndOfStream, InputMessage, NewSession, Pause, ProtocolError, SettingsChange, Words
+from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions, Input, SilenceNoticed, Tail, Word, inputs_of
 from turia.server.choices import StreamChoice, any_stream, chosen_stream
 from turia.server.progress import Progress

@@ -6,7 +6,7 @@ from tests.server.fakes import fake_translators
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
-from turia.protocol.messages import NewSession, SettingsChange
+from turia.protocol.client_messages import NewSession, SettingsChange
 from turia.server.choices import StreamChoice, chosen_anew, chosen_stream, policy_keys, policy_of
 from turia.text.glossary import parse_glossary
 

@@ -6,9 +6,10 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from turia.engine.backend import run_steps
+from turia.protocol.client_messages import EndOfStream, NewSession, Pause, SettingsChange
 from turia.protocol.corrections import Correct, Correction, Insert, Insertion, OperatorMessage
 from turia.protocol.events import Event, SettingsInForce
-from turia.protocol.messages import EndOfStream, NewSession, Pause, ProtocolError, SettingsChange
+from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions, Input, Word
 from turia.server.choices import chosen_stream
 from turia.server.edits import Edits, Steered

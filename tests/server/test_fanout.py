@@ -17,7 +17,8 @@ from tests.server.test_app import begin, open_socket, receive, send
 from tests.server.test_room_routes import ask
 from turia.errors import ConfigError, InputError
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import EndOfStream, NewSession, Pause, ProtocolError, SettingsChange
+from turia.protocol.client_messages import EndOfStream, NewSession, Pause, SettingsChange
+from turia.protocol.values import ProtocolError
 from turia.schema import from_dict
 from turia.server.admission import RefusedError
 from turia.server.captions import NumberedInput, Word

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.protocol.messages import SettingsChange
+from turia.protocol.client_messages import SettingsChange
 from turia.server.follower_feed import FollowerFeed, FollowerInput, whole_inputs
 
 SETTINGS = {"type": "settings", "model": "de-en", "source": "de", "target": "en", "k": 4, "window": 2}

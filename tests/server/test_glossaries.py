@@ -9,8 +9,9 @@ import pytest
 from tests.server.fakes import fake_translators
 from turia.engine.backend import run_steps
 from turia.errors import InputError
+from turia.protocol.client_messages import NewSession, SettingsChange, parse_client
 from turia.protocol.events import SettingsInForce
-from turia.protocol.messages import NewSession, ProtocolError, SettingsChange, parse_client
+from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions, Word
 from turia.server.choices import Translators, check_change, chosen_stream
 from turia.server.fanout import choices_of

@@ -12,8 +12,8 @@ from tests.engine.fakes import WORDS, Echo, TargetSeen, current, subwords
 from tests.server.fakes import FakeTranslator, chaotic_translators, fake_translators
 from turia.engine.backend import Logits, run_steps
 from turia.policy.waitk import WaitK
+from turia.protocol.client_messages import SettingsChange
 from turia.protocol.events import Event, SettingsInForce
-from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail, Word
 from turia.server.choices import StreamChoice
 from turia.server.lag import Lag

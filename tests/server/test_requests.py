@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi import HTTPException
 
-from turia.protocol.messages import ProtocolError
+from turia.protocol.values import ProtocolError
 from turia.server import requests as module
 from turia.server.cluster import Member
 from turia.server.requests import SteeringAnswer, SteeringOutcome, SteeringRequest, answer_others, ask_others

@@ -17,7 +17,7 @@ import pytest
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import Refusal
+from turia.protocol.server_messages import Refusal
 from turia.server.admission import RefusedError
 from turia.server.captions import Word
 from turia.server.choices import StreamChoice

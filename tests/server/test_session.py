@@ -8,7 +8,9 @@ import pytest
 
 from tests.server.fakes import fake_translators
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import EndOfStream, Pause, ProtocolError, Refusal
+from turia.protocol.client_messages import EndOfStream, Pause
+from turia.protocol.server_messages import Refusal
+from turia.protocol.values import ProtocolError
 from turia.schema import JsonObject
 from turia.server.captions import Captions, Word
 from turia.server.choices import StreamChoice

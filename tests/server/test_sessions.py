@@ -19,7 +19,8 @@ from tests.server.redises import RedisServer
 from turia.engine.stream import Stream
 from turia.errors import ModelError
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import ProtocolError, SettingsChange
+from turia.protocol.client_messages import SettingsChange
+from turia.protocol.values import ProtocolError
 from turia.schema import JsonObject
 from turia.server.admission import RefusedError
 from turia.server.captions import Word

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket
 
 from tests.server.fakes import fake_translators
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import Pong
+from turia.protocol.server_messages import Pong
 from turia.server.choices import StreamChoice
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics

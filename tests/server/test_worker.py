@@ -15,8 +15,8 @@ from tests.server.fakes import fake_translators
 from turia.engine.backend import Steps
 from turia.engine.tail import Tentative
 from turia.policy.waitk import WaitK
+from turia.protocol.client_messages import SettingsChange, Words
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import SettingsChange, Words
 from turia.server.captions import Captions, Tail, inputs_of
 from turia.server.choices import StreamChoice
 from turia.server.progress import Progress

@@ -160,7 +160,7 @@ def listen(
 ) -> None:
     """Listen to speech and translate it. Sound is recognised on this machine."""
     needs("audio", "`turia listen`")
-    from turia.commands.listen import Listener, SoundSource, run, run_to_server
+    from turia.commands.listen import PIPE, Listener, SoundSource, run, run_to_server
     from turia.server.serve import read_keys
     from turia.speech.choice import EXTRA_OF, load_recogniser, parse_choice
     from turia.speech.microphone import device_list
@@ -170,6 +170,11 @@ def listen(
         return
     if file is not None and device is not None:
         raise InputError("--device is for the microphone; with a FILE there is none")
+    if file is None and fast:
+        raise InputError("--fast is for a FILE; a microphone is as fast as its speaker")
+    if file != PIPE and (refused := typed(context, "rate", "channels")):
+        known = "the system tells what a microphone gives" if file is None else "a file says itself what it holds"
+        raise InputError(f"--{refused[0]} is for raw sound on standard input (-); {known}")
     needs(EXTRA_OF[parse_choice(recogniser)[0]], f"the recogniser {recogniser}")
     source = SoundSource(file, device, rate, channels, fast)
     if to_server is not None:
@@ -183,7 +188,7 @@ def listen(
             to_server, model, k or 4, punctuation, key, listener, also or (), room, take_room, latency or ()
         )
     else:
-        if refused := typed(context, "room", "take_room", "also", "latency"):
+        if refused := typed(context, "key_file", "room", "take_room", "also", "latency"):
             raise InputError(f"--{refused[0].replace('_', '-')} is for a server's sessions: give --to-server too")
         from turia.runtime.translator import Translator
 

@@ -33,26 +33,19 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from turia.errors import InputError, ResourceError
-from turia.protocol.messages import (
+from turia.protocol.client_messages import (
     CLIENT,
-    MAX_LETTERS,
-    PROTOCOL,
-    Ack,
     EndOfStream,
-    Events,
-    GoingAway,
     Hello,
     InputMessage,
     NewSession,
     PartialWords,
     Pause,
-    Refusal,
     SettingsChange,
-    TentativeText,
-    Welcome,
     Words,
-    parse_server,
 )
+from turia.protocol.server_messages import Ack, Events, GoingAway, Refusal, TentativeText, Welcome, parse_server
+from turia.protocol.values import MAX_LETTERS, PROTOCOL
 from turia.schema import to_dict
 
 WORDS_PER_MESSAGE = 20

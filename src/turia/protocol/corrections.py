@@ -16,14 +16,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from turia.errors import InputError
-from turia.protocol.messages import (
-    MAX_SEQ,
-    EndOfStream,
-    Pause,
-    ProtocolError,
-    SettingsChange,
-    parse_client,
-)
+from turia.protocol.client_messages import EndOfStream, Pause, SettingsChange, parse_client
+from turia.protocol.values import MAX_SEQ, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, Tagged, read_json, write_json
 from turia.text.glossary import parse_glossary
 

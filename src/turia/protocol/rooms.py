@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from turia.errors import InputError
-from turia.protocol.messages import MAX_SEQ, PROTOCOL, Name, Ping, ProtocolError
+from turia.protocol.client_messages import Ping
+from turia.protocol.values import MAX_SEQ, PROTOCOL, Name, ProtocolError
 from turia.schema import JsonObject, MismatchError, Rule, Tagged, read_json, whole
 
 LanguageCodes = Annotated[

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from turia.protocol.messages import MAX_SEQ, ProtocolError
+from turia.protocol.values import MAX_SEQ, ProtocolError
 
 SOUND = 1
 """Version of these messages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turia.protocol.messages import Role
+from turia.protocol.values import Role
 
 
 class RefusedError(Exception):

@@ -20,7 +20,8 @@ from starlette.requests import ClientDisconnect
 
 from turia import __version__
 from turia.errors import InputError
-from turia.protocol.messages import MAX_BYTES, NewSession, Role
+from turia.protocol.client_messages import NewSession
+from turia.protocol.values import MAX_BYTES, Role
 from turia.schema import JsonObject, MismatchError, expectations, from_dict, read_json
 from turia.server.access import Keys, bearer, matches, origin_allowed
 from turia.server.addresses import LOCAL_ADDRESSES, Addresses

@@ -22,16 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from turia.protocol.messages import (
-    MAX_LETTERS,
-    HeardWords,
-    Listen,
-    Listening,
-    ProtocolError,
-    ServerMessage,
-    SoundTrouble,
-)
+from turia.protocol.client_messages import Listen
+from turia.protocol.server_messages import HeardWords, Listening, ServerMessage, SoundTrouble
 from turia.protocol.sound import SOUND_RATE, SoundBlock
+from turia.protocol.values import MAX_LETTERS, ProtocolError
 from turia.schema import JsonObject
 from turia.server.limits import Bucket
 from turia.speech.choice import RecogniserFactory

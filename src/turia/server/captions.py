@@ -24,17 +24,10 @@ from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.errors import ConfigError, InputError, ModelError
 from turia.policy.waitk import WaitK
+from turia.protocol.client_messages import EndOfStream, InputMessage, Pause, SettingsChange, Words
 from turia.protocol.corrections import MUTED, Correct, Insert, Mute, TextChange
 from turia.protocol.events import Event, SettingsInForce, SourceWord
-from turia.protocol.messages import (
-    EndOfStream,
-    InputMessage,
-    Lead,
-    Pause,
-    ProtocolError,
-    SettingsChange,
-    Words,
-)
+from turia.protocol.values import Lead, ProtocolError
 from turia.schema import JsonObject, Natural, from_dict, read_json, to_dict, write_json
 from turia.segmenter.announced import AnnouncedSegmenter
 from turia.server.choices import (

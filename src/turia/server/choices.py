@@ -13,7 +13,8 @@ from turia.errors import ConfigError, ModelError
 from turia.policy.base import Policy
 from turia.policy.table import parse_policy
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import MAX_K, NewSession, ProtocolError, SettingsChange
+from turia.protocol.client_messages import NewSession, SettingsChange
+from turia.protocol.values import MAX_K, ProtocolError
 from turia.runtime.glossary_file import GlossaryFile
 from turia.segmenter.announced import AnnouncedSegmenter
 from turia.segmenter.online import Segmenter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from turia.protocol.corrections import Correct, Correction, Insert, Insertion, OperatorMessage, TextChange
-from turia.protocol.messages import ProtocolError
+from turia.protocol.values import ProtocolError
 
 
 @dataclass(frozen=True)

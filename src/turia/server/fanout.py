@@ -20,7 +20,8 @@ from turia.engine.audience import common_block
 from turia.engine.model import Model
 from turia.errors import InputError
 from turia.policy.table import parse_latency
-from turia.protocol.messages import NewSession, ProtocolError
+from turia.protocol.client_messages import NewSession
+from turia.protocol.values import ProtocolError
 from turia.schema import JsonObject
 from turia.server.captions import Tail
 from turia.server.choices import StreamChoice, Translators, chosen_stream, policy_keys

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from turia.protocol.client_messages import SettingsChange
 from turia.protocol.corrections import MUTED
-from turia.protocol.messages import SettingsChange
 from turia.schema import JsonObject
 from turia.stream.speakers import SPEAKER
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from turia import __version__
 from turia.policy.table import POLICIES
-from turia.protocol.messages import PROTOCOL
+from turia.protocol.values import PROTOCOL
 from turia.server.choices import Translating, finds_sentences
 
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 from turia.engine.tail import LONGEST_TAIL
 from turia.errors import InputError
-from turia.protocol.messages import MAX_BYTES, MAX_LETTERS, MAX_WORDS
 from turia.protocol.sound import SOUND
+from turia.protocol.values import MAX_BYTES, MAX_LETTERS, MAX_WORDS
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from turia.engine.backend import run_steps
+from turia.protocol.client_messages import SettingsChange
 from turia.protocol.corrections import Correct, Insert, OperatorMessage, parse_operator
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import ProtocolError, SettingsChange
+from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions
 from turia.server.choices import check_change
 from turia.server.deletion import managed_session

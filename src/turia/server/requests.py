@@ -15,7 +15,7 @@ from typing import Protocol
 
 from fastapi import HTTPException
 
-from turia.protocol.messages import ProtocolError
+from turia.protocol.values import ProtocolError
 from turia.schema import from_dict, read_json, to_dict, write_json
 from turia.server.cluster import Cluster
 from turia.server.stores.base import StoreError

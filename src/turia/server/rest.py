@@ -24,7 +24,8 @@ from starlette.exceptions import HTTPException
 
 from turia.errors import ConfigError, FormatError
 from turia.policy.waitk import WaitK
-from turia.protocol.messages import MAX_BYTES, MAX_K, MAX_LETTERS, EndOfStream, Pause, ProtocolError
+from turia.protocol.client_messages import EndOfStream, Pause
+from turia.protocol.values import MAX_BYTES, MAX_K, MAX_LETTERS, ProtocolError
 from turia.schema import MismatchError, Natural, Rule, from_dict, read_json
 from turia.server.access import bearer, matches
 from turia.server.admission import RefusedError

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
 from turia.errors import InputError
-from turia.protocol.messages import MAX_BYTES, Name
+from turia.protocol.values import MAX_BYTES, Name
 from turia.schema import JsonObject, from_dict, read_json
 from turia.server.access import bearer
 from turia.server.addresses import Addresses, reaches_others

@@ -13,19 +13,18 @@ from collections.abc import Sequence
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from turia.protocol.messages import (
-    PROTOCOL,
+from turia.protocol.rooms import ROOM, RoomHello, RoomState, parse_viewer
+from turia.protocol.server_messages import (
     SERVER,
     GoingAway,
     Pong,
     Presence,
-    ProtocolError,
     Refusal,
     ServerMessage,
     TentativeText,
     Welcome,
 )
-from turia.protocol.rooms import ROOM, RoomHello, RoomState, parse_viewer
+from turia.protocol.values import PROTOCOL, ProtocolError
 from turia.server.fanout import targets_of
 from turia.server.limits import Bucket
 from turia.server.rooms import Rooms

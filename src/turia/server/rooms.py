@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from turia.errors import InputError
-from turia.protocol.messages import RoomName
+from turia.protocol.values import RoomName
 from turia.schema import MismatchError, Rule, from_dict
 from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredRoom, StoreError

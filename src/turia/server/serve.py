@@ -22,7 +22,7 @@ from fastapi import FastAPI
 
 from turia import __version__
 from turia.errors import InputError, ResourceError
-from turia.protocol.messages import MAX_BYTES
+from turia.protocol.values import MAX_BYTES
 from turia.server.access import Keys, is_loopback
 from turia.server.addresses import Addresses
 from turia.server.addresses import url_of as url_of

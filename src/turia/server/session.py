@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 
 from turia.engine.tail import Tentative
 from turia.errors import InputError
-from turia.protocol.messages import MAX_SEQ, EndOfStream, ProtocolError, Refusal, Role, ServerMessage, TentativeText
+from turia.protocol.client_messages import EndOfStream
+from turia.protocol.server_messages import Refusal, ServerMessage, TentativeText
+from turia.protocol.values import MAX_SEQ, ProtocolError, Role
 from turia.schema import JsonObject, read_json
 from turia.server.captions import NumberedInput
 from turia.server.places import Pace

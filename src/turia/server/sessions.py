@@ -15,8 +15,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+from turia.protocol.client_messages import PartialWords, SettingsChange
 from turia.protocol.events import EVENTS
-from turia.protocol.messages import PartialWords, ProtocolError, Refusal, Role, SettingsChange
+from turia.protocol.server_messages import Refusal
+from turia.protocol.values import ProtocolError, Role
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
 from turia.server.admission import Admission, RefusedError

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 
 from turia.protocol.corrections import parse_operator
-from turia.protocol.messages import Refusal
+from turia.protocol.server_messages import Refusal
 from turia.server.cluster import Cluster
 from turia.server.operator import steer_here
 from turia.server.progress import Progress

@@ -13,32 +13,23 @@ from contextlib import suppress
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from turia.protocol.messages import (
-    MAX_BYTES,
-    PROTOCOL,
+from turia.protocol.client_messages import ClientMessage, Hello, Hush, Listen, PartialWords, Ping, Words, parse_client
+from turia.protocol.server_messages import (
     SERVER,
     Ack,
-    ClientMessage,
     Events,
     GoingAway,
-    Hello,
-    Hush,
-    Listen,
     Notice,
-    PartialWords,
-    Ping,
     Pong,
     Presence,
-    ProtocolError,
     Refusal,
     ServerMessage,
     SoundTrouble,
     TentativeText,
     Welcome,
-    Words,
-    parse_client,
 )
 from turia.protocol.sound import SOUND_RATE, is_sound, parse_sound
+from turia.protocol.values import MAX_BYTES, PROTOCOL, ProtocolError
 from turia.server.admission import RefusedError
 from turia.server.audio import Ear, Ears, SoundLimits
 from turia.server.captions import inputs_of

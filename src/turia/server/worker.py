@@ -22,8 +22,8 @@ from typing import Literal
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
 from turia.engine.tail import Tentative
+from turia.protocol.client_messages import SettingsChange
 from turia.protocol.events import EVENTS, Event
-from turia.protocol.messages import SettingsChange
 from turia.server.captions import Captions, Input, Tail
 from turia.server.edits import Steered
 from turia.server.lag import Lag

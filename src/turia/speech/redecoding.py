@@ -74,7 +74,7 @@ class RedecodingRecogniser:
 
     def _at(self, moment: Moment) -> list[SpokenWord]:
         settled = self._settled_at(moment)
-        self._certainty.add(word.probability for word in settled)
+        self._certainty.add((word.text, word.probability) for word in settled)
         final = []
         for word in settled:
             final.append(self._spoken(word))

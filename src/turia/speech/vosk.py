@@ -92,7 +92,7 @@ class VoskRecogniser:
 
     def _result(self, text: str) -> list[SpokenWord]:
         words = json.loads(text).get("result", [])
-        self._certainty.add(word.get("conf", 1.0) for word in words)
+        self._certainty.add((word["word"], word.get("conf", 1.0)) for word in words)
         return [SpokenWord(word["word"], word["start"], word["end"]) for word in words]
 
 

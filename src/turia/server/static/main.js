@@ -4,14 +4,16 @@ import { Captions, languageName } from "./captions.js";
 import { hold, isHeldElsewhere } from "./claim.js";
 import { Connection, Refused, beginSession, serverInfo } from "./connection.js";
 import { Dial } from "./dial.js";
+import { textOf } from "./files.js";
 import { Listening } from "./listening.js";
 import { Rooms } from "./rooms.js";
-import { Player, isPunctuated, textOf, typing, wordsOf } from "./sources.js";
+import { Player, isPunctuated, typing, wordsOf } from "./sources.js";
+import { forget, load, store } from "./storage.js";
 import { linkTranscripts, showMuted, showStatus } from "./view.js";
 
 const KEPT = "turia-session";
 const KEY = "turia-key";
-// The text that is being played, and how far it is.
+// The text that is being played; how far it is, what the session trusted before it, and whether it is paused.
 const PLAYED = "turia-played";
 const PLACE = "turia-place";
 const SAMPLES = ["de", "en"];
@@ -62,30 +64,6 @@ function attach(session, secret, kept) {
   connection = new Connection(session, secret, on, kept);
   if (sounding) connection.listen(sounding);
   keep();
-}
-
-function store(name, value) {
-  try {
-    sessionStorage.setItem(name, value);
-  } catch {
-    // A browser that keeps nothing cannot go on after the page is loaded again; all else works.
-  }
-}
-
-function load(name) {
-  try {
-    return sessionStorage.getItem(name);
-  } catch {
-    return null;
-  }
-}
-
-function forget(name) {
-  try {
-    sessionStorage.removeItem(name);
-  } catch {
-    // There was nothing.
-  }
 }
 
 function show(events) {
@@ -214,13 +192,13 @@ function silence() {
   return quiet;
 }
 
-// `before` is what the session trusted before a text that goes on `from` here.
-function playText(text, from = 0, before = null) {
+// `before` is what the session trusted before a text that goes on `from` here, or stays `paused` there.
+function playText(text, from = 0, before = null, paused = false) {
   silence();
   const shown = (share, over) => {
     find("played").value = share;
     // A page that is loaded again goes on here. No word is in between: it is sent in the same turn.
-    store(PLACE, JSON.stringify([player.at, trustedBefore]));
+    keepPlace(false);
     if (!over) return;
     forget(PLAYED);
     showPlayer(false);
@@ -239,7 +217,20 @@ function playText(text, from = 0, before = null) {
     if (trusted !== now) trustedBefore = now;
   }
   showPlayer(true);
-  player.play();
+  if (paused) {
+    find("played").value = from / player.words.length;
+    showPaused();
+  } else {
+    player.play();
+  }
+}
+
+function keepPlace(paused) {
+  store(PLACE, JSON.stringify([player.at, trustedBefore, paused]));
+}
+
+function showPaused() {
+  find("play").textContent = player.playing ? "Pause" : "Play";
 }
 
 // After the page was loaded again. Words that wait for others which do not come would wait for ever: they are finished.
@@ -353,9 +344,13 @@ function setUpSources() {
   find("sample").addEventListener("click", playSample);
   find("play").addEventListener("click", () => {
     if (!player) return;
-    if (player.playing) player.stop();
-    else player.play();
-    find("play").textContent = player.playing ? "Pause" : "Play";
+    if (player.playing) {
+      player.stop();
+      keepPlace(true);
+    } else {
+      player.play();
+    }
+    showPaused();
   });
   find("stop").addEventListener("click", () => {
     silence();

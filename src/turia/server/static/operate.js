@@ -6,6 +6,7 @@
 import { direction, languageName, languagesOf } from "./captions.js";
 import { Connection, serverInfo } from "./connection.js";
 import { RoomConnection } from "./room_connection.js";
+import { load, store } from "./storage.js";
 import { showMuted, showStatus } from "./view.js";
 
 const find = (id) => document.getElementById(id);
@@ -16,7 +17,7 @@ let session = isRoom ? null : name;
 const KEY = `turia-operate-${isRoom ? "room-" : ""}${name}`;
 const LOOK_MS = 5000;
 const list = find("lines");
-let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem(KEY) || "";
+let key = decodeURIComponent(location.hash.slice(1)) || load(KEY) || "";
 let models = [];
 let following = true;
 let language = "";
@@ -78,7 +79,7 @@ async function enter() {
     if (!find("ask").open) find("ask").showModal();
     return;
   }
-  if (key) sessionStorage.setItem(KEY, key);
+  if (key) store(KEY, key);
   // Nobody is to read it over the operator's shoulder.
   if (location.hash) history.replaceState(null, "", location.pathname);
   find("ask").close();

@@ -3,6 +3,7 @@
 import { Captions, languageName } from "./captions.js";
 import { forgetPresence, showPresence } from "./presence.js";
 import { RoomConnection } from "./room_connection.js";
+import { load, store } from "./storage.js";
 import { linkTranscripts, showMuted, showStatus } from "./view.js";
 
 const name = decodeURIComponent(location.pathname.split("/")[2]);
@@ -10,26 +11,10 @@ const find = (id) => document.getElementById(id);
 const captions = new Captions(document);
 const asked = new URLSearchParams(location.search).get("language");
 const KEY = `turia-language-${name}`;
-let chosen = asked ?? kept();
+let chosen = asked ?? load(KEY, "localStorage");
 // The session that is shown, and whether anything was said in it.
 let shown = null;
 let spoken = false;
-
-function kept() {
-  try {
-    return localStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
-}
-
-function keep(code) {
-  try {
-    localStorage.setItem(KEY, code);
-  } catch {
-    // Chosen until the page is left.
-  }
-}
 
 function fill(selector, text) {
   for (const place of document.querySelectorAll(selector)) place.textContent = text;
@@ -129,6 +114,6 @@ const connection = new RoomConnection(name, {
 });
 find("language").addEventListener("change", () => {
   chosen = find("language").value;
-  keep(chosen);
+  store(KEY, chosen, "localStorage");
   connection.chooseAgain();
 });

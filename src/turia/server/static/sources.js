@@ -21,22 +21,6 @@ export function typing(input, say) {
   return () => send(true);
 }
 
-// The text of a file, or an error that says why it is none.
-export async function textOf(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  // A text in UTF-16 begins with a mark; without one, a zero is of a picture or a program.
-  const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
-  if (bytes.includes(0) && !utf16) throw new Error(`${file.name} is not a text file`);
-  let text;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error(`${file.name} is not text in UTF-8; save it as UTF-8`);
-  }
-  if (!wordsOf(text).length) throw new Error(`${file.name} has no words`);
-  return text;
-}
-
 const LONGEST_SENTENCE = 60;
 
 // Whether sentence ends can be left to the text: a mark at the end of a word at least every so many words.

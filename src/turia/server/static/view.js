@@ -1,18 +1,13 @@
 // How one reader sees the captions: size, contrast, theme, layout, full screen. Kept in this browser alone.
 
-const KEY = "turia-view";
+import { load, store } from "./storage.js";
+
+// Each kind of page has its own.
+const KEY = `turia-view${location.pathname.split("/")[1]}`;
 const stage = document.getElementById("stage");
 const defaults = { size: 1, theme: "system", contrast: "normal", layout: stage.dataset.layout };
 
-function load() {
-  try {
-    return { ...defaults, ...JSON.parse(localStorage.getItem(KEY + location.pathname.split("/")[1])) };
-  } catch {
-    return { ...defaults };
-  }
-}
-
-const view = load();
+const view = { ...defaults, ...JSON.parse(load(KEY, "localStorage")) };
 
 function apply() {
   const root = document.documentElement;
@@ -20,11 +15,7 @@ function apply() {
   root.dataset.theme = view.theme;
   root.dataset.contrast = view.contrast;
   stage.dataset.layout = view.layout;
-  try {
-    localStorage.setItem(KEY + location.pathname.split("/")[1], JSON.stringify(view));
-  } catch {
-    // A browser that keeps nothing still shows everything.
-  }
+  store(KEY, JSON.stringify(view), "localStorage");
 }
 
 function button(label, act) {

@@ -1,49 +1,28 @@
-"""Messages: what is well formed is understood, anything else is refused as a whole, by one kind of error."""
+"""What a client says: what is well formed is understood, all else is refused as a whole, by one kind of error."""
 
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.engine.source_words import LONGEST_INPUT
 from turia.policy.table import POLICIES
-from turia.protocol.messages import (
+from turia.protocol.client_messages import (
     CLIENT,
-    MAX_BYTES,
-    MAX_LETTERS,
-    PROTOCOL,
-    SERVER,
-    Ack,
     ClientMessage,
     EndOfStream,
-    Events,
-    GoingAway,
     Hello,
-    Notice,
     PartialWords,
     Pause,
     Ping,
-    Pong,
-    ProtocolError,
-    Refusal,
-    ServerMessage,
     SettingsChange,
-    TentativeText,
-    Welcome,
     Words,
     parse_client,
-    parse_server,
 )
-from turia.server import limits
-from turia.server.limits import Limits
-
-RECORDED = Path(__file__).parents[1] / "recorded" / "release-0.1"
+from turia.protocol.values import ProtocolError
 
 CLIENT_MESSAGES: list[tuple[dict[str, Any], ClientMessage]] = [
     ({"type": "hello", "protocol": 1, "ticket": "t"}, Hello(1, "t", 0)),
@@ -180,55 +159,6 @@ def test_what_a_client_of_ours_says_is_understood(message: ClientMessage) -> Non
     assert parse_client(CLIENT.to_line(message)) == message
 
 
-# Later releases take a recogniser's tail and sound too.
-OLD_LIMITS = {key: value for key, value in Limits().for_client().items() if key not in ("tail", "sound")}
-# As in tests/recorded/release-0.1/messages.jsonl, line by line.
-SAID: list[ServerMessage] = [
-    Welcome(1, "name", "speaker", 3, 8, 12.5, OLD_LIMITS),
-    Ack(5),
-    Events(
-        2,
-        (
-            {"type": "source", "word": "ka", "index": 0, "ms": 100.0, "at": 1000.0},
-            {"type": "source", "word": "le", "index": 1, "ms": 100.0, "at": 1400.5},
-            {"type": "write", "word": "ka", "index": 0, "read": 2, "sentence": 0, "reason": "policy"}
-            | {"ms": 100.0, "at": 1400.5},
-        ),
-    ),
-    Notice("idle", "nothing was said for long", 60.0),
-    Refusal("gap", "input 9 came after 3; send from there", True),
-    GoingAway(5.0),
-    Pong(),
-]
-
-
-def test_the_server_says_what_that_of_release_0_1_said() -> None:
-    lines = (RECORDED / "messages.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [SERVER.to_line(message) for message in SAID] == lines
-    assert [parse_server(line) for line in lines] == SAID
-
-
-def test_a_client_passes_over_what_a_later_server_adds_and_refuses_what_is_no_message() -> None:
-    assert parse_server('{"type":"ack","seq":5,"later":1}') == Ack(5)
-    assert parse_server('{"type":"applause"}') is None
-    for text in ("<html>", "[]", '{"type":"ack"}', '{"type":"ack","seq":"5"}'):
-        with pytest.raises(ProtocolError, match="not a message of a Turia server"):
-            parse_server(text)
-
-
-def test_the_page_knows_the_same_limits() -> None:
-    connection, sources = (
-        (Path(limits.__file__).parent / "static" / name).read_text(encoding="utf-8")
-        for name in ("connection.js", "sources.js")
-    )
-    assert f"const PROTOCOL = {PROTOCOL};" in connection
-    assert f"{{1,{MAX_LETTERS}}}" in sources
-    words = re.search(r"const WORDS_PER_MESSAGE = (\d+);", connection)
-    assert words is not None
-    # The longest words, of letters with four bytes each, still fit into a message.
-    assert int(words[1]) * (4 * MAX_LETTERS + 20) < MAX_BYTES
-
-
 def test_a_tail_has_no_number_and_may_be_empty() -> None:
     assert parse_client('{"type":"partial","after":3,"words":["so","so"]}') == PartialWords(3, ("so", "so"))
     assert parse_client('{"type":"partial","after":0}') == PartialWords(0)
@@ -238,11 +168,5 @@ def test_a_tail_has_no_number_and_may_be_empty() -> None:
         parse_client('{"type":"partial","after":1,"words":["a b"]}')
 
 
-def test_what_may_still_change_is_a_message_that_older_clients_pass_over() -> None:
-    shown = TentativeText(7, ("so",), ("like", "this"))
-    assert parse_server(SERVER.to_line(shown)) == shown
+def test_only_a_client_that_asks_is_told_what_may_still_change() -> None:
     assert parse_client('{"type":"hello","protocol":1,"ticket":"x"}') == Hello(1, "x", 0, tentative=False)
-
-
-def test_a_word_may_be_as_long_as_the_engine_looks_at() -> None:
-    assert MAX_LETTERS == LONGEST_INPUT
