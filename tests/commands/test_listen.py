@@ -248,6 +248,7 @@ def test_sound_to_a_server(
     [
         (["none.wav"], "none.wav: no such file"),
         (["."], ".: a folder; give one recording"),
+        (["/dev/null"], "/dev/null: a pipe or a device, not a file; raw sound comes by standard input: give -"),
         (["x.wav", "--device", "2"], "--device is for the microphone"),
         (["--fast"], "--fast is for a FILE; a microphone is as fast as its speaker"),
         (

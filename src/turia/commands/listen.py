@@ -64,8 +64,10 @@ class SoundSource:
             return
         if self.file.is_dir():
             raise InputError(f"{self.file}: a folder; give one recording")
-        if not self.file.is_file():
+        if not self.file.exists():
             raise InputError(f"{self.file}: no such file")
+        if not self.file.is_file():
+            raise InputError(f"{self.file}: a pipe or a device, not a file; raw sound comes by standard input: give -")
         if trace is not None and trace.exists() and trace.samefile(self.file):
             raise InputError(f"--trace {trace} is the very file that is listened to; choose another")
 
