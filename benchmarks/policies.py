@@ -255,8 +255,9 @@ def store(model: Path, results: Path) -> str:
         )
     folder = load_folder(model)
     dial = dial_of(results)
-    # The usual step stays the nearest to where wait-k's default was: the rest of the dial is for who wants another.
-    usual = min(dial, key=lambda point: abs((point.al or 0.0) - _usual_lag(results)))
+    # The usual step is the soonest that is as good as wait-k's default: the rest of the dial is for who wants another.
+    least = _usual_bleu(results)
+    usual = next((point for point in dial if (point.bleu or 0.0) >= least), dial[-1])
     policy = None if usual.policy.partition(":")[0] == BASE else usual.policy
     write_config(replace(folder.config, dial=dial, policy=policy), model)
     write_sums(model)
@@ -264,12 +265,12 @@ def store(model: Path, results: Path) -> str:
     return f"{model}: dial {steps}; default {policy or WaitK()}"
 
 
-def _usual_lag(results: Path) -> float:
-    """AL of wait-k's default, as measured; with the segmenter, if that was run, and the widest beam."""
+def _usual_bleu(results: Path) -> float:
+    """BLEU of wait-k's default, as measured; with the segmenter, if that was run, and the widest beam."""
     found = points(json.loads(results.read_text(encoding="utf-8")))
     own = [point for point in found if point.policy.startswith(f"{BASE}:k={WaitK().k}")]
     own = [point for point in own if point.segments != "oracle"] or own
-    return max(own, key=lambda point: point.beam).al if own else 0.0
+    return max(own, key=lambda point: point.beam).bleu if own else 0.0
 
 
 def main() -> None:

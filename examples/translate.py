@@ -15,7 +15,7 @@ def show(records: list[Record]) -> None:
         print(record.text, end=" " if record.text.strip() else "", flush=True)
 
 
-stream = Translator.load("de-en").stream(k=4)
+stream = Translator.load("de-en").stream()
 for line in sys.stdin:
     show(stream.push(line))
 show(stream.flush())
