@@ -54,7 +54,7 @@ EXPORTED void turia_end_pool(Pool *pool) { end_pool(pool); }
 
 #define MOST_GROUPS 64
 #define LEAST_ROWS 8   /* of a group: every thread reads all weights, which is what few rows wait for */
-#define SEARCH_ROWS 24 /* of a group of searches: what more rows leave behind does not stay in the cache */
+#define SEARCH_ROWS 48 /* of a group of searches: what many more rows leave behind does not stay in the cache */
 
 /* A step that runs, in groups of streams. */
 typedef struct {
@@ -79,8 +79,9 @@ static void cut(Groups *g, const Step *whole, Search *searches, int64_t threads)
   int64_t weight = 0, done = 0, begin = 0, row = 0, given = 0;
   const Side *side = g->side;
   for (int64_t n = 0; n < whole->streams; n++) weight += whole->part[n].rows + (searches ? searches[n].width : 0);
-  int64_t groups = searches ? weight / SEARCH_ROWS : weight / LEAST_ROWS;
-  if (!searches && groups > threads) groups = threads;
+  int64_t groups = searches ? (weight / SEARCH_ROWS + threads - 1) / threads * threads : threads;
+  if (groups < threads) groups = threads;
+  if (groups > weight / LEAST_ROWS) groups = weight / LEAST_ROWS;
   if (groups > MOST_GROUPS) groups = MOST_GROUPS;
   g->groups = 0;
   for (int64_t n = 0, rows = 0, states = 0; n < whole->streams; n++) {

@@ -7,10 +7,10 @@ wanted, so the search ends as soon as all hypotheses begin with one and the same
 
 /* --- the best continuations ------------------------------------------------------------------------------------- */
 
-/* Log-probabilities of the pieces that are allowed, those that close a sentence as one. `out` may be `logits`; it has
-room for a multiple of sixteen. */
-static void log_probabilities(int64_t vocabulary, const int64_t *closing, int64_t closings, const float *logits,
-                              const uint8_t *forbidden, float *out) {
+/* The logits of the pieces that are allowed, those that close a sentence as one. Gives what is to be subtracted from
+them, so that they are log-probabilities. `out` may be `logits`; it has room for a multiple of sixteen. */
+static float allow(int64_t vocabulary, const int64_t *closing, int64_t closings, const float *logits,
+                   const uint8_t *forbidden, float *out) {
   const int64_t all = filled(vocabulary, LANES);
   for (int64_t i = 0; i < vocabulary; i++) out[i] = forbidden[i] ? NOTHING : logits[i];
   for (int64_t i = vocabulary; i < all; i++) out[i] = NOTHING;
@@ -29,7 +29,7 @@ static void log_probabilities(int64_t vocabulary, const int64_t *closing, int64_
     }
     out[closing[0]] = first + logf(closed);
   }
-  for (int64_t i = 0; i < all; i += LANES) vf_store(out + i, vf_sub(vf_load(out + i), vf_set1(total)));
+  return total;
 }
 
 /* The best continuations of several rows so far: the largest total first, of equal ones the first place. */
@@ -44,18 +44,20 @@ INLINE int is_better(const Continuations *c, int64_t than, float total, int64_t 
   return total > c->totals[than] || (total == c->totals[than] && place < c->places[than]);
 }
 
-/* Takes in a row with its log-probabilities; gives the largest of them. */
-static float take_in(Continuations *c, const float *scores, int64_t vocabulary, int64_t row, float before) {
+/* Takes in a row, whose log-probabilities are `logits` - `less`; gives the largest of them. */
+static float take_in(Continuations *c, const float *logits, float less, int64_t vocabulary, int64_t row, float before) {
   const int64_t all = filled(vocabulary, LANES);
   vf top = vf_set1(NOTHING);
   for (int64_t i = 0; i < all; i += LANES) {
-    const vf here = vf_load(scores + i);
+    const vf here = vf_sub(vf_load(logits + i), vf_set1(less));
     top = vf_max(top, here);
     /* Few groups of sixteen have one that is better than the worst found. */
-    if (c->found == c->count && before + vf_top(here) < c->totals[c->found - 1]) continue;
-    for (int64_t j = i; j < i + LANES && j < vocabulary; j++) {
+    if (c->found == c->count && !vf_reaches(vf_add(vf_set1(before), here), c->totals[c->found - 1])) continue;
+    float scores[LANES];
+    vf_store(scores, here);
+    for (int64_t j = 0; j < LANES && i + j < vocabulary; j++) {
       const float total = before + scores[j];
-      const int64_t place = row * vocabulary + j;
+      const int64_t place = row * vocabulary + i + j;
       if (scores[j] < NOTHING / 2 || (c->found == c->count && !is_better(c, c->found - 1, total, place))) continue;
       int64_t at = c->found < c->count ? c->found++ : c->found - 1;
       for (; at && is_better(c, at - 1, total, place); at--) {
@@ -76,8 +78,8 @@ static int64_t choose(const Choice *c) {
   Continuations best = {c->count, 0, c->places, c->scores, totals};
   if (scores && totals)
     for (int64_t r = 0; r < c->rows; r++) {
-      log_probabilities(c->vocabulary, c->closing, c->closings, c->logits[r], c->forbidden[r], scores);
-      c->tops[r] = take_in(&best, scores, c->vocabulary, r, c->before[r]);
+      const float less = allow(c->vocabulary, c->closing, c->closings, c->logits[r], c->forbidden[r], scores);
+      c->tops[r] = take_in(&best, scores, less, c->vocabulary, r, c->before[r]);
     }
   const int64_t found = scores && totals ? best.found : -1;
   free(scores), free(totals);
@@ -348,8 +350,9 @@ static void score(const Side *side, Beam *beams, int64_t streams, const float *s
         multiply(&side->output, states + row * side->width, count, side->width, w->logits, stride, &w->products);
       }
       float *logits = w->logits + row++ % CHUNK * stride;
-      log_probabilities(vocabulary, b->rules->closing, b->rules->closings, logits, forbidden_after(b, j), logits);
-      b->tops[j] = take_in(&b->best, logits, vocabulary, j, (float)b->scores[j]);
+      const uint8_t *forbidden = forbidden_after(b, j);
+      const float less = allow(vocabulary, b->rules->closing, b->rules->closings, logits, forbidden, logits);
+      b->tops[j] = take_in(&b->best, logits, less, vocabulary, j, (float)b->scores[j]);
     }
   }
 }

@@ -46,6 +46,21 @@ INLINE float vf_sum(vf x) {
   part = _mm_add_ps(part, _mm_movehl_ps(part, part));
   return _mm_cvtss_f32(_mm_add_ss(part, _mm_shuffle_ps(part, part, 1)));
 }
+/* The sums of sixteen vectors, each as vf_sum adds it up. */
+#define FOLDED(a, b, shuffle, low, high) _mm512_add_ps(shuffle(a, b, low), shuffle(a, b, high))
+INLINE vf vf_sums(const vf *x) {
+  vf quarter[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    const vf one = FOLDED(x[i], x[i + 4], _mm512_shuffle_f32x4, 0x44, 0xee);
+    const vf two = FOLDED(x[i + 8], x[i + 12], _mm512_shuffle_f32x4, 0x44, 0xee);
+    quarter[i] = FOLDED(one, two, _mm512_shuffle_f32x4, 0x88, 0xdd);
+  }
+  const vf even = FOLDED(quarter[0], quarter[1], _mm512_shuffle_ps, 0x44, 0xee);
+  const vf odd = FOLDED(quarter[2], quarter[3], _mm512_shuffle_ps, 0x44, 0xee);
+  return FOLDED(even, odd, _mm512_shuffle_ps, 0x88, 0xdd);
+}
+INLINE int vf_reaches(vf x, float least) { return _mm512_cmp_ps_mask(x, vf_set1(least), _CMP_GE_OQ) != 0; }
 INLINE float vf_top(vf x) { return _mm512_reduce_max_ps(x); }
 INLINE vf vf_bytes(const int8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
@@ -259,6 +274,16 @@ INLINE vi vi_dot(vi sum, weights w, const uint8_t *four) {
   return sum;
 }
 
+#endif
+
+#if !defined(TURIA_AVX512)
+INLINE vf vf_sums(const vf *x) {
+  float sums[LANES];
+  for (int i = 0; i < LANES; i++) sums[i] = vf_sum(x[i]);
+  return vf_load(sums);
+}
+/* Whether any of them is `least` or more. */
+INLINE int vf_reaches(vf x, float least) { return vf_top(x) >= least; }
 #endif
 
 /* e^x, within two units of the last place; what is below -87 becomes e^-87. */

@@ -12,29 +12,39 @@ rows change nothing. The rounding of rows to bytes is that of the graphs (src/tu
 #define EPSILON 1e-5f
 #define TINY 1.17549435e-38f
 #define NOTHING -1e30f
+#define SMALL 1e-30f
+#define LARGE 1e30f
+#define NEARLY_HALF 0.4995f /* the product is off by less than 2^-12: eight roundings of numbers up to 255 */
 
 typedef struct {
   float *x, *y, *wide, *scores;
   uint8_t *bytes;
   float *peaks;
-  int64_t *kept_rows, *stream_of;
+  int64_t *kept_rows;
 } Scratch;
 
 /* --- products ------------------------------------------------------------------------------------------------- */
 
 INLINE int64_t filled(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-/* Rows [rows, K] as bytes: round(x / peak * 127) with zero at 128, or round(x / peak * 255) from zero. */
+/* Rows [rows, K] as bytes: round(x / peak * 127) with zero at 128, or round(x / peak * 255) from zero. The graphs divide
+twice, which takes long. One product comes so near that only numbers close to a half need the divisions. */
 static void quantise(const float *x, int64_t rows, int64_t stride, const Matrix *m, uint8_t *bytes, float *peaks) {
   const int64_t inputs = m->inputs, step = filled(inputs, 4);
-  const vf unit = vf_set1(m->zero ? 1.0f / 127 : 1.0f / 255);
+  const float steps = m->zero ? 127 : 255;
+  const vf unit = vf_set1(1.0f / steps);
   for (int64_t r = 0; r < rows; r++, x += stride, bytes += step) {
     vf top = vf_set1(TINY);
     for (int64_t k = 0; k < inputs; k += LANES) top = vf_max(top, vf_abs(vf_load(x + k)));
     const float peak = vf_top(top);
-    const vf by = vf_set1(peak);
-    for (int64_t k = 0; k < inputs; k += LANES)
-      vf_quantise(bytes + k, vf_div(vf_div(vf_load(x + k), by), unit), (int)m->zero);
+    const vf by = vf_set1(peak), factor = vf_set1(steps / peak);
+    const int divides = !(peak > SMALL && peak < LARGE);
+    for (int64_t k = 0; k < inputs; k += LANES) {
+      vf scaled = vf_mul(vf_load(x + k), factor);
+      if (divides || vf_reaches(vf_abs(vf_sub(scaled, vf_round(scaled))), NEARLY_HALF))
+        scaled = vf_div(vf_div(vf_load(x + k), by), unit);
+      vf_quantise(bytes + k, scaled, (int)m->zero);
+    }
     peaks[r] = peak;
   }
 }
@@ -167,18 +177,31 @@ typedef struct {
   const int64_t *seen;
 } Sight;
 
+INLINE const float *key_of(const Sight *sight, int64_t head, int64_t size, int64_t column) {
+  return column < sight->first
+             ? sight->keys + (head * sight->room + column) * size
+             : sight->more_keys + (head * sight->more_room + sight->seen[column - sight->first]) * size;
+}
+
+INLINE vf product(const float *query, const float *key, const int64_t size) {
+  vf sum = vf_mul(vf_load(query), vf_load(key));
+  for (int64_t i = LANES; i < size; i += LANES) sum = vf_fma(vf_load(query + i), vf_load(key + i), sum);
+  return sum;
+}
+
 /* One head of one row. */
 INLINE void attend_columns(const float *query, const Sight *sight, int64_t head, const int64_t size, float *scores,
                            float *out) {
   const int64_t count = sight->count, first = sight->first, all = filled(count, LANES);
   const int64_t at = head * sight->room * size, more_at = head * sight->more_room * size;
-  for (int64_t c = 0; c < count; c++) {
-    const float *key = c < first ? sight->keys + at + c * size
-                                 : sight->more_keys + more_at + sight->seen[c - first] * size;
-    vf sum = vf_mul(vf_load(query), vf_load(key));
-    for (int64_t i = LANES; i < size; i += LANES) sum = vf_fma(vf_load(query + i), vf_load(key + i), sum);
-    scores[c] = vf_sum(sum);
+  int64_t done = 0;
+  for (; done + LANES <= count; done += LANES) {
+    vf sums[LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) sums[i] = product(query, key_of(sight, head, size, done + i), size);
+    vf_store(scores + done, vf_sums(sums));
   }
+  for (; done < count; done++) scores[done] = vf_sum(product(query, key_of(sight, head, size, done), size));
   for (int64_t c = count; c < all; c++) scores[c] = NOTHING;
   vf top = vf_load(scores), sum = vf_set1(0);
   for (int64_t c = LANES; c < all; c += LANES) top = vf_max(top, vf_load(scores + c));
@@ -207,15 +230,14 @@ INLINE void attend_columns(const float *query, const Sight *sight, int64_t head,
   }
 }
 
-static void attend(const float *query, const Sight *sight, int64_t heads, int64_t size, float *scores, float *out,
-                   float *given, int64_t given_step) {
-  for (int64_t h = 0; h < heads; h++) {
-    if (size == 64)
-      attend_columns(query + h * size, sight, h, 64, scores, out + h * size);
-    else
-      attend_columns(query + h * size, sight, h, size, scores, out + h * size);
-    if (given) memcpy(given + h * given_step, scores, sight->count * sizeof(float));
-  }
+/* One head of one row; its weights go to `given`, too, if that is wanted. */
+static void attend(const float *query, const Sight *sight, int64_t head, int64_t size, float *scores, float *out,
+                   float *given) {
+  if (size == 64)
+    attend_columns(query + head * size, sight, head, 64, scores, out + head * size);
+  else
+    attend_columns(query + head * size, sight, head, size, scores, out + head * size);
+  if (given) memcpy(given, scores, sight->count * sizeof(float));
 }
 
 /* --- a whole step ---------------------------------------------------------------------------------------------- */
@@ -257,42 +279,50 @@ static void self_attention(const Side *side, const Step *step, int64_t index, co
       keep(values, room, part->begin + r, fused + 2 * width, heads, size);
     }
   }
-  int64_t next = 0;
-  for (int64_t n = 0, row = 0; n < step->streams; n++) {
+  for (int64_t n = 0, row = 0, next = 0; n < step->streams; n++) {
     const StreamPart *part = step->part + n;
     const float *more = part->tree ? part->tree : part->kept;
-    Sight sight = {.room = part->room, .more_room = part->tree ? part->tree_room : part->room, .seen = part->seen};
+    Sight sight = {.room = part->room, .more_room = part->tree ? part->tree_room : part->room};
     sight.keys = part->kept + 2 * index * heads * sight.room * size;
     sight.values = sight.keys + heads * sight.room * size;
     sight.more_keys = more + 2 * index * heads * sight.more_room * size;
     sight.more_values = sight.more_keys + heads * sight.more_room * size;
-    for (int64_t r = 0; r < part->rows; r++, row++) {
-      sight.count = step->limits[row];
-      sight.first = part->seen ? part->prefix : sight.count;
-      if (next < count && wanted[next] == row) {
-        attend(s->wide + row * 3 * width, &sight, heads, size, s->scores, s->y + next * width, NULL, 0);
-        next++;
+    /* Head by head: its keys and values stay in the cache for all rows of the stream. */
+    for (int64_t h = 0; h < heads; h++) {
+      int64_t at = next;
+      sight.seen = part->seen;
+      for (int64_t r = row; r < row + part->rows; r++) {
+        sight.count = step->limits[r];
+        sight.first = part->seen ? part->prefix : sight.count;
+        if (at < count && wanted[at] == r) {
+          attend(s->wide + r * 3 * width, &sight, h, size, s->scores, s->y + at * width, NULL);
+          at++;
+        }
+        if (sight.seen) sight.seen += sight.count - sight.first;
       }
-      if (sight.seen) sight.seen += sight.count - sight.first;
+      if (h == heads - 1) next = at;
     }
+    row += part->rows;
   }
 }
 
 static void cross_attention(const Side *side, const Step *step, int64_t index, const int64_t *wanted, int64_t count,
                             Scratch *s) {
   const int64_t width = side->width, heads = side->heads, size = width / heads;
-  for (int64_t next = 0; next < count; next++) {
-    const int64_t row = wanted[next];
-    const StreamPart *part = step->part + s->stream_of[row];
-    int64_t first = row;
-    while (first && s->stream_of[first - 1] == s->stream_of[row]) first--;
-    Sight sight = {.room = part->memory_room, .first = step->memory_limits[row], .count = step->memory_limits[row]};
+  for (int64_t n = 0, row = 0, next = 0; n < step->streams; row += step->part[n++].rows) {
+    const StreamPart *part = step->part + n;
+    const int64_t begin = next;
+    while (next < count && wanted[next] < row + part->rows) next++;
+    Sight sight = {.room = part->memory_room};
     sight.keys = part->memory + 2 * index * heads * part->memory_room * size;
     sight.values = sight.keys + heads * part->memory_room * size;
-    const int64_t given_step = part->rows * part->attention_room;
-    float *given = part->attention
-        ? part->attention + index * heads * given_step + (row - first) * part->attention_room : NULL;
-    attend(s->wide + next * width, &sight, heads, size, s->scores, s->y + next * width, given, given_step);
+    for (int64_t h = 0; h < heads; h++)
+      for (int64_t at = begin; at < next; at++) {
+        sight.first = sight.count = step->memory_limits[wanted[at]];
+        float *given = part->attention ? part->attention + ((index * heads + h) * part->rows + wanted[at] - row) *
+                                                                part->attention_room : NULL;
+        attend(s->wide + at * width, &sight, h, size, s->scores, s->y + at * width, given);
+      }
   }
 }
 
@@ -368,7 +398,7 @@ static int run(const Side *side, const Step *step) {
   const int64_t longest = filled(side->inner > width ? side->inner : width, 64);
   const int64_t needed = 2 * filled(rows * width * 4, 64) + filled(rows * widest * 4, 64) +
                          filled(4 * filled(columns, LANES), 64) + filled(rows * longest, 64) + filled(rows * 4, 64) +
-                         filled(2 * rows * 8, 64) + filled(rows * 8, 64) + 64;
+                         filled(2 * rows * 8, 64) + 64;
   char *memory = malloc(needed), *at = memory;
   if (!memory) return 1;
   at += -(uintptr_t)at & 63;
@@ -380,12 +410,9 @@ static int run(const Side *side, const Step *step) {
   s.bytes = take(&at, rows * longest);
   s.peaks = take(&at, rows * 4);
   s.kept_rows = take(&at, 2 * rows * 8);
-  s.stream_of = take(&at, rows * 8);
   for (int64_t n = 0, row = 0; n < step->streams; n++)
-    for (int64_t r = 0; r < step->part[n].rows; r++, row++) {
-      s.stream_of[row] = n;
+    for (int64_t r = 0; r < step->part[n].rows; r++, row++)
       if (!side->is_decoder || step->part[n].gives_all || r == step->part[n].rows - 1) s.kept_rows[given++] = row;
-    }
   embed(side, step, s.x);
   layers(side, step, given, &s);
   if (side->pre_norm)

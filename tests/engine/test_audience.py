@@ -90,10 +90,25 @@ def test_the_source_is_encoded_once() -> None:
     assert writers[0].states()[0] is writers[1].states()[0]
 
 
+def test_a_policy_that_looks_shares_the_encoder_once_it_has_the_first_block() -> None:
+    backend = Recording()
+    audience = Audience(fake_model(backend), GivenSegmenter(LENGTHS, 0), SETTINGS)
+    heard(audience, WORDS[:3])
+    encoded = len(backend.encoded)
+    states = [stream.current.writer.states()[0] for stream in audience.streams]
+    assert states[0] is states[2]
+    audience.push(WORDS[3])
+    assert len(backend.encoded) == encoded + 1
+
+
 def test_the_common_block_is_the_smallest_k() -> None:
     model = fake_model(Chaos())
     assert common_block(model, [parse_policy(text) for text in ("wait-k:k=6", "wait-k:k=3", "whole")]) == 3
     assert common_block(model, [parse_policy("whole")]) == 4
+    # They write before as many words are read as others wait for.
+    looking = parse_policy("hold-n:n=3")
+    assert common_block(model, [parse_policy("wait-k:k=6"), looking]) == common_block(model, [looking]) == 2
+    assert common_block(model, [parse_policy("wait-k:k=1"), looking]) == 1
     assert common_block(fake_model(Chaos(), anchor="window"), [parse_policy("wait-k:k=6")]) is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turia.runtime.rows import ROOM, Columns, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
+from turia.runtime.rows import MOST_SPARE, ROOM, Columns, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 
 SEEN, HIDDEN = 0.0, -np.inf
 
@@ -57,6 +57,34 @@ def test_whoever_comes_second_gets_a_copy() -> None:
     larger = numbered(ROOM).extended(ROOM, new(90))
     assert larger.room == 2 * ROOM
     assert values(larger)[: ROOM + 1] == [*range(ROOM), 90]
+
+
+def test_buffers_of_native_code_are_used_again_when_nobody_has_them() -> None:
+    begun = Columns(np.zeros((2, 1, 1, 16), dtype=np.float32), filled=1, zeros=False)
+    one, other = begun.claimed(0, 3), begun.claimed(0, 3)
+    places = one.address, other.address
+    assert len(set(places)) == 2
+    kept = other.claimed(3, 2)
+    del one, other
+    # The second one is still held.
+    again = begun.claimed(0, 5)
+    assert (again.address, kept.address) == places
+    assert begun.claimed(0, 5).address not in places
+
+
+def test_few_buffers_wait_to_be_used_again() -> None:
+    begun = Columns(np.zeros((2, 1, 1, 1 << 12), dtype=np.float32), filled=1, zeros=False)
+    size = 2 * ROOM * (1 << 12) * 4
+    many = [begun.claimed(0, 1) for _ in range(MOST_SPARE // size + 3)]
+    many.clear()
+    waiting = Columns.spares._arrays[2, 1, ROOM, 1 << 12]
+    assert len(waiting) == MOST_SPARE // size
+    begun.claimed(0, 1)
+    assert len(waiting) == MOST_SPARE // size
+    held = begun.claimed(0, 1)
+    assert len(waiting) == MOST_SPARE // size - 1
+    del held
+    waiting.clear()
 
 
 def test_columns_of_a_hypothesis_can_be_put_in_order() -> None:

@@ -21,7 +21,7 @@ from turia.engine.source_words import shortened
 from turia.engine.stream import Stream
 from turia.engine.tail import Partial
 from turia.errors import InputError
-from turia.policy.base import Policy
+from turia.policy.base import LearnedPolicy, LookingPolicy, Policy
 from turia.policy.waitk import WaitK
 from turia.segmenter.announced import AnnouncedSegmenter
 from turia.segmenter.online import Reason, ReleasedWord, Segmenter
@@ -116,9 +116,16 @@ class Audience:
         return run_together([work(stream) for stream in self.streams], self.streams[0].model.backend)
 
 
+EARLIEST = 2
+"""Source words after which policies that look at the model write their first word, as a rule; some wait for more."""
+
+
 def common_block(model: Model, policies: Sequence[Policy]) -> int | None:
-    """The first block that lets streams with these policies share what is encoded: the smallest k; without any k, that
-    of wait-k by default. None if the model's masks do not know first blocks of a sentence."""
+    """The first block that lets streams with these policies share what is encoded: the smallest k, or less where a
+    policy looks at the model and writes sooner. Without any of both, the k of wait-k by default. None if the model's
+    masks do not know first blocks of a sentence."""
     if model.anchor == "window":
         return None
-    return min([policy.k for policy in policies if isinstance(policy, WaitK)], default=WaitK.k)
+    looks = any(isinstance(policy, LookingPolicy | LearnedPolicy) for policy in policies)
+    blocks = [policy.k for policy in policies if isinstance(policy, WaitK)]
+    return min([*blocks, EARLIEST] if looks else blocks, default=WaitK.k)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,8 @@ class DraftRules(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest(DecodeRequest):
-    """A beam search from new target rows on: what `turia.engine.beam` does with many requests, as one."""
+    """A beam search from new target rows on: what `turia.engine.beam` does with many requests, as one. It is for
+    backends that have `search`, as `Model.searches` says."""
 
     rules: SearchRules
     width: int
@@ -157,12 +158,6 @@ class Backend(Protocol):
     def look(self, requests: Sequence[LookRequest]) -> Sequence[Looks]: ...
 
 
-class SearchingBackend(Backend, Protocol):
-    """One that takes search requests too, as `Model.searches` says."""
-
-    def search(self, requests: Sequence[SearchRequest]) -> Sequence[Searched]: ...
-
-
 Requests = list[EncodeRequest] | list[DecodeRequest] | list[LookRequest] | list[SearchRequest]
 Steps = Generator[Requests, Any, T]
 """Work that asks the model for steps and is sent their results: whoever drives it may run many at once."""
@@ -196,11 +191,13 @@ def run_steps(steps: Steps[T], backend: Backend) -> T:
 
 def run_requests(requests: Requests, backend: Backend) -> Sequence[Any]:
     """One step of the backend: all requests are of one kind."""
-    first: object = requests[0]
-    if isinstance(first, EncodeRequest):
-        return backend.encode(cast(list[EncodeRequest], requests))
-    if isinstance(first, LookRequest):
-        return backend.look(cast(list[LookRequest], requests))
-    if isinstance(first, SearchRequest):
-        return cast(SearchingBackend, backend).search(cast(list[SearchRequest], requests))
-    return backend.decode(cast(list[DecodeRequest], requests))
+    results: Sequence[Any] = getattr(backend, call_for(requests))(requests)
+    return results
+
+
+_CALLS = {EncodeRequest: "encode", DecodeRequest: "decode", LookRequest: "look", SearchRequest: "search"}
+
+
+def call_for(requests: Requests) -> str:
+    """The method of a backend that takes these requests, which are of one kind."""
+    return _CALLS[type(requests[0])]

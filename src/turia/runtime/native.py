@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from turia.engine.backend import (
     Searched,
     SearchRequest,
     SearchRules,
+    call_for,
 )
 from turia.engine.choosing import Best
 from turia.errors import ModelError
@@ -81,14 +82,8 @@ class NativeRuntime:
 
     def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
         """Begins a step of these requests; gives what waits for its results."""
-        first: object = requests[0]
-        if isinstance(first, EncodeRequest):
-            return self._encode(cast(list[EncodeRequest], requests))
-        if isinstance(first, LookRequest):
-            return self._look(cast(list[LookRequest], requests))
-        if isinstance(first, SearchRequest):
-            return self._search(cast(list[SearchRequest], requests))
-        return self._decode(cast(list[DecodeRequest], requests))
+        begun: Callable[[], Sequence[Any]] = getattr(self, f"_{call_for(requests)}")(requests)
+        return begun
 
     def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
         """The state of each request with its new positions."""

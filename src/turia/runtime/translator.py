@@ -219,8 +219,8 @@ class Translator:
         """Streams of the same words for viewers at several latencies: each a k, or a policy such as "hold-n:n=3".
 
         The `options` are those of `stream` and hold for all of them. What the encoder computes is shared. For that the
-        streams have one `first_block`, by default the smallest k, so they do not write quite the words that a stream
-        with a first block of its own would (docs/python.md).
+        streams have one `first_block`, by default the smallest k, or 2 if a policy looks at the model. So they do not
+        write quite the words that a stream with a first block of its own would (docs/python.md).
         """
         policies = [parse_latency(one) if isinstance(one, str) else one for one in latencies]
         every: list[Policy] = [one if isinstance(one, Policy) else Settings(k=one).policy for one in policies]
