@@ -13,7 +13,9 @@ from turia.policy.table import parse_policy
 AT = Situation(3, 0)
 SOURCE = np.ones(2, dtype=np.float32)
 # The likeliest piece cannot begin a word. Of the others, the likeliest has a quarter of the probability.
-TARGET = Row(np.zeros(3, dtype=np.float32), np.log(np.float32([4, 2, 2])), np.array([True, False, False]))
+TARGET = Row(
+    np.zeros(3, dtype=np.float32), np.log(np.array([4, 2, 2], dtype=np.float32)), np.array([True, False, False])
+)
 
 
 def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> None:
