@@ -7,13 +7,13 @@ import pytest
 
 from turia.errors import ConfigError
 from turia.policy.act import Act
-from turia.policy.base import Memory, Row, Situation, State
+from turia.policy.base import Memory, Situation, State, TargetRow
 from turia.policy.table import parse_policy
 
 AT = Situation(3, 0)
 SOURCE = np.ones(2, dtype=np.float32)
 # The likeliest piece cannot begin a word. Of the others, the likeliest has a quarter of the probability.
-TARGET = Row(
+TARGET = TargetRow(
     np.zeros(3, dtype=np.float32), np.log(np.array([4, 2, 2], dtype=np.float32)), np.array([True, False, False])
 )
 

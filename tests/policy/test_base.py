@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turia.policy.base import Row, Situation, sureness
+from turia.policy.base import Situation, TargetRow, sureness
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 
@@ -30,7 +30,7 @@ def test_a_policy_prints_as_people_type_it() -> None:
 def test_one_row_is_as_sure_as_it_is_among_others() -> None:
     rng = np.random.default_rng(1)
     logits, forbidden = (3 * rng.normal(size=(20, 50))).astype(np.float32), rng.random(50) < 0.5
-    rows = [Row(logits[0], each, forbidden).sureness() for each in logits]
+    rows = [TargetRow(logits[0], each, forbidden).sureness() for each in logits]
     assert rows == pytest.approx(sureness(logits, forbidden).tolist(), rel=1e-5)
     likeliest = np.exp(logits).max(axis=1, where=~forbidden, initial=0) / np.exp(logits).sum(axis=1)
     assert np.exp(rows) == pytest.approx(likeliest, rel=1e-4)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turia.policy.base import Memory, Row, Situation, State
+from turia.policy.base import Memory, Situation, State, TargetRow
 from turia.policy.chunk import Chunk
 from turia.policy.table import parse_policy
 
 STATE = np.zeros(2, dtype=np.float32)
-ROW = Row(STATE + 1, STATE, np.zeros(2, dtype=bool))
+ROW = TargetRow(STATE + 1, STATE, np.zeros(2, dtype=bool))
 
 
 @pytest.mark.parametrize(("read", "said", "wanted"), [(2, 1.0, False), (3, 0.6, True), (3, 0.59, False)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turia.policy.base import Heads, LearnedPolicy, Memory, Row, Situation, State, head_values
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
 from turia.schema import BelowOne, NotNegative
 
 
@@ -24,7 +24,7 @@ class Act(LearnedPolicy):
         """One for each lag cost."""
         return (halting_head(self.lag_cost),)
 
-    def may_write(self, at: Situation, source: State, target: Row, heads: Heads, memory: Memory) -> bool:
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the probabilities have come to 1 - epsilon."""
         shown = head_values(source, target.state, at.lag, target.sureness())
         probability = heads[halting_head(self.lag_cost)](shown)

@@ -56,7 +56,7 @@ class Situation:
         return self.read - self.written / self.gamma
 
 
-class Row(NamedTuple):
+class TargetRow(NamedTuple):
     """The decoder row that would write the next word."""
 
     state: State
@@ -176,7 +176,7 @@ class LearnedPolicy(Policy):
         return True
 
     @abstractmethod
-    def may_write(self, at: Situation, source: State, target: Row, heads: Heads, memory: Memory) -> bool:
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the next word may be written; asked again after each word, until it says no."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turia.policy.base import Heads, LearnedPolicy, Memory, Row, Situation, State, head_values
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
 from turia.schema import Natural, Share
 
 OVER = 0.5
@@ -34,7 +34,7 @@ class Chunk(LearnedPolicy):
             return False
         return heads[source_head(self.delay)](head_values(source, at.lag)) >= self.threshold
 
-    def may_write(self, at: Situation, source: State, target: Row, heads: Heads, memory: Memory) -> bool:
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Until the translation of the chunk is complete."""
         written: int = memory["written"]
         if written and heads[target_head(self.delay)](head_values(target.state, at.lag)) >= OVER:
