@@ -140,7 +140,8 @@ def free_stream(model: str | None, kind: str, history: int) -> Stream:
         loaded = Translator.load(model).model
         fill_the_runtime(loaded)
         if kind != "usual":
-            loaded = replace(loaded, backend=Bent(loaded.backend, kind))
+            # Whatever the model has learned: one that was not tuned for it never writes a separator either.
+            loaded = replace(loaded, backend=Bent(loaded.backend, kind), free=True)
     return Stream(loaded, FreeSegmenter(), Settings(k=4, gamma=loaded.gamma, history=history))
 
 

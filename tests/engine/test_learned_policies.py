@@ -50,7 +50,8 @@ def test_a_head_is_shown_the_last_word_read_and_the_row_that_would_write() -> No
     shown: list[list[float]] = []
 
     def head(state: State) -> float:
-        shown.append(state.tolist())
+        # Without how sure the stand-in is.
+        shown.append(state.tolist()[:-1])
         return float(len(shown) in (2, 3))
 
     stream = stream_of(Echo(), Act(0.2, 0.1), {"act-0.2": head}, length=4)
@@ -60,11 +61,11 @@ def test_a_head_is_shown_the_last_word_read_and_the_row_that_would_write() -> No
     ends = [1 + sum(map(len, pieces[: n + 1])) for n in range(3)]
     opening = float(stream.current.writer._prefix[-1])
     assert shown == [
-        [pieces[0][-1], ends[0], opening, ends[0]],
-        [pieces[1][-1], ends[1], opening, ends[1]],
+        [pieces[0][-1], ends[0], opening, ends[0], 1],
+        [pieces[1][-1], ends[1], opening, ends[1], 2],
         # A word was written, and another: the row after each of them sees what has been read.
-        [pieces[1][-1], ends[1], pieces[0][-1], ends[1]],
-        [pieces[2][-1], ends[2], pieces[1][-1], ends[2]],
+        [pieces[1][-1], ends[1], pieces[0][-1], ends[1], 1],
+        [pieces[2][-1], ends[2], pieces[1][-1], ends[2], 1],
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from dataclasses import replace
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -100,3 +100,12 @@ def test_random_unicode_without_a_segmenter(kind: str, free_folder: Path) -> Non
     assert stream.free
     assert max(mark.state for mark in marks) < MOST_STATE / 5
     assert stream.written > 20
+
+
+def test_a_model_that_was_not_tuned_for_it_is_cut_by_force(model_folder: Path) -> None:
+    """It never writes a separator: a limit or a guard cuts its sentences, and what is remembered stays small."""
+    stream = free_stream(str(model_folder), "endless", history=20)
+    marks, notes = soak(stream, cycle(made_up_words()[:40]), 300)
+    assert stream.written > 100
+    assert notes["no-separator"] + notes["loop"] + notes["length"] > 0
+    assert max(mark.state for mark in marks) < MOST_STATE / 5

@@ -7,11 +7,15 @@ import pytest
 
 from turia.errors import ConfigError
 from turia.policy.act import Act
-from turia.policy.base import Memory, Situation, State
+from turia.policy.base import Memory, Situation, State, TargetRow
 from turia.policy.table import parse_policy
 
 AT = Situation(3, 0)
-SOURCE, TARGET = np.ones(2, dtype=np.float32), np.zeros(3, dtype=np.float32)
+SOURCE = np.ones(2, dtype=np.float32)
+# The likeliest piece cannot begin a word. Of the others, the likeliest has a quarter of the probability.
+TARGET = TargetRow(
+    np.zeros(3, dtype=np.float32), np.log(np.array([4, 2, 2], dtype=np.float32)), np.array([True, False, False])
+)
 
 
 def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> None:
@@ -23,15 +27,15 @@ def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> No
     assert memory == {"sum": 0.0}
 
 
-def test_its_head_is_shown_both_states_the_source_s_first() -> None:
+def test_its_head_is_shown_both_states_the_lag_and_how_sure_the_model_is() -> None:
     shown: list[State] = []
 
     def head(state: State) -> float:
         shown.append(state)
         return 1.0
 
-    Act(0.05).may_write(AT, SOURCE, TARGET, {"act-0.05": head}, {})
-    np.testing.assert_array_equal(shown, [[1, 1, 0, 0, 0]])
+    Act(0.05).may_write(Situation(5, 3, gamma=1.5), SOURCE, TARGET, {"act-0.05": head}, {})
+    np.testing.assert_allclose(shown, [[1, 1, 0, 0, 0, 3, np.log(0.25)]], rtol=1e-6)
 
 
 def test_it_is_typed_with_its_parameters() -> None:

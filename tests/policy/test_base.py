@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from turia.policy.base import Situation
+import numpy as np
+import pytest
+
+from turia.policy.base import Situation, TargetRow, sureness
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 
@@ -22,3 +25,12 @@ def test_parameters_that_are_not_set_are_left_out() -> None:
 def test_a_policy_prints_as_people_type_it() -> None:
     assert str(WaitK(3, 1.1, "ceil")) == "wait-k:k=3,gamma=1.1,rounding=ceil"
     assert str(Whole()) == "whole"
+
+
+def test_one_row_is_as_sure_as_it_is_among_others() -> None:
+    rng = np.random.default_rng(1)
+    logits, forbidden = (3 * rng.normal(size=(20, 50))).astype(np.float32), rng.random(50) < 0.5
+    rows = [TargetRow(logits[0], each, forbidden).sureness() for each in logits]
+    assert rows == pytest.approx(sureness(logits, forbidden).tolist(), rel=1e-5)
+    likeliest = np.exp(logits).max(axis=1, where=~forbidden, initial=0) / np.exp(logits).sum(axis=1)
+    assert np.exp(rows) == pytest.approx(likeliest, rel=1e-4)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from turia.policy.base import Memory, Situation
+from turia.policy.base import Memory, Situation, State, TargetRow
 from turia.policy.chunk import Chunk
 from turia.policy.table import parse_policy
 
 STATE = np.zeros(2, dtype=np.float32)
+ROW = TargetRow(STATE + 1, STATE, np.zeros(2, dtype=bool))
 
 
 @pytest.mark.parametrize(("read", "said", "wanted"), [(2, 1.0, False), (3, 0.6, True), (3, 0.59, False)])
@@ -24,10 +25,23 @@ def test_a_chunk_has_at_least_one_word_and_ends_where_the_target_head_says() -> 
     memory: Memory = {}
     policy = Chunk()
     assert policy.wants_row(Situation(5, 0), STATE, heads, memory)
-    assert [policy.may_write(Situation(5, n), STATE, STATE, heads, memory) for n in range(3)] == [True, True, False]
+    assert [policy.may_write(Situation(5, n), STATE, ROW, heads, memory) for n in range(3)] == [True, True, False]
     # The next chunk is counted anew.
     assert policy.wants_row(Situation(6, 2), STATE, heads, memory)
-    assert policy.may_write(Situation(6, 2), STATE, STATE, heads, memory)
+    assert policy.may_write(Situation(6, 2), STATE, ROW, heads, memory)
+
+
+def test_heads_are_shown_a_state_and_the_lag() -> None:
+    shown: list[list[float]] = []
+
+    def head(state: State) -> float:
+        shown.append(state.tolist())
+        return 1.0
+
+    policy, heads, memory = Chunk(0.5, 1), {"chunk-source-1": head, "chunk-target-1": head}, {"written": 1}
+    policy.may_write(Situation(6, 3, gamma=1.5), STATE, ROW, heads, memory)
+    policy.wants_row(Situation(7, 3, gamma=1.5), STATE, heads, memory)
+    assert shown == [[1, 1, 4], [0, 0, 5]]
 
 
 def test_it_is_typed_with_its_parameters() -> None:

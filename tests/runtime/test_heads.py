@@ -21,8 +21,8 @@ from turia.training.policy.heads import Perceptron, save_head
 def folder(model_folder: Path, tmp_path: Path) -> Path:
     copy = Path(shutil.copytree(model_folder, tmp_path / "model"))
     torch.manual_seed(1)
-    save_head(Perceptron(128, 4), copy / "head-act-0.2.onnx")
-    HeadList(read_sums(copy)[WEIGHTS_FILE], {"act-0.2": 128}).save(copy)
+    save_head(Perceptron(130, 4), copy / "head-act-0.2.onnx")
+    HeadList(read_sums(copy)[WEIGHTS_FILE], {"act-0.2": 130}).save(copy)
     write_sums(copy)
     return copy
 
@@ -42,7 +42,7 @@ def change(folder: Path, **keys: object) -> None:
 def test_heads_are_loaded_with_their_model(folder: Path) -> None:
     heads = load_heads(load_folder(folder))
     assert heads.keys() == {"act-0.2"}
-    assert 0 < heads["act-0.2"](np.ones(128, dtype=np.float32)) < 1
+    assert 0 < heads["act-0.2"](np.ones(130, dtype=np.float32)) < 1
     Translator.load(folder).stream(policy="act", punctuation=True)
 
 
@@ -58,9 +58,9 @@ def test_heads_of_another_model_are_refused(folder: Path) -> None:
 
 def test_another_version_is_refused_and_further_keys_are_passed_over(folder: Path) -> None:
     change(folder, colour="blue")
-    assert head_list(load_folder(folder)).values == {"act-0.2": 128}
-    change(folder, version=2)
-    assert "heads.json: version 2, this Turia reads 1; train the heads again" in refusal(folder)
+    assert head_list(load_folder(folder)).values == {"act-0.2": 130}
+    change(folder, version=1)
+    assert "heads.json: version 1, this Turia reads 2; train the heads again" in refusal(folder)
 
 
 def test_values_that_are_no_numbers_are_refused(folder: Path) -> None:

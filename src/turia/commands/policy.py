@@ -15,13 +15,15 @@ def train(
 ) -> None:
     """Train the heads of learned policies for a model. Writes the model with its heads to a new folder."""
     needs("train")
-    needs("align", "word alignment")
     from turia.config import PolicyRecipe, load_recipe
     from turia.system.console import Display
     from turia.training.policy.training import train as learn
 
+    chosen = load_recipe(PolicyRecipe, recipe)
+    if chosen.chunk.delays:
+        needs("align", "word alignment")
     with Display("policy") as display:
-        report = learn(load_recipe(PolicyRecipe, recipe), display.update)
+        report = learn(chosen, display.update)
     for line in report.lines():
         print(line)
     print(report.folder)

@@ -16,7 +16,7 @@ class ChunkHeads:
 
     delays: tuple[Natural, ...] = (2,)
     """Words that are read after the end of a chunk before it is decided; heads for each."""
-    least_words: Positive = 2
+    least_words: Positive = 1
     """Of a chunk, on either side."""
 
 
@@ -42,8 +42,8 @@ class HeadTraining:
 
     hidden: Positive = 64
     epochs: Positive = 10
-    batch: Positive = 512
-    learning_rate: AboveZero = 1e-3
+    batch: Positive = 256
+    learning_rate: AboveZero = 2e-3
     dev_share: BelowOne = 0.1
     """Share of the sentences that figures are computed on, and nothing is learned from."""
 

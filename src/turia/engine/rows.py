@@ -28,7 +28,7 @@ from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.shared import SharedSource, shared_stops
 from turia.engine.window import History, PartialSentence
-from turia.policy.base import LearnedPolicy, LookingPolicy, State
+from turia.policy.base import LearnedPolicy, LookingPolicy, State, TargetRow
 from turia.policy.masks import encoder_reach, words_limit
 from turia.policy.waitk import MOST_WORDS, WaitK
 from turia.text.layout import WHOLE, Ints, Sentence, Window, lay_out, target_rows
@@ -225,15 +225,14 @@ class SentenceRows:
         state: State = memory.states[-1]
         return state
 
-    def target_state(self) -> Steps[State]:
-        """The decoder state of the row that would write the next word. If it is written now, the row is not computed
+    def target_row(self) -> Steps[TargetRow]:
+        """The row that would write the next word, for learned policies. If it is written now, it is not computed
         again; if not, it is forgotten, as it will see more when it writes."""
         memory: EncoderState = yield from self.read_all()
         request = DecodeRequest(*self._unfed_with(memory, []))
         ((state, logits),) = yield [request]
         self._peeked = Peek(request, state, logits)
-        row: State = state.states[-1]
-        return row
+        return TargetRow(state.states[-1], logits, self.model.forbidden.word_start)
 
     # --- a restored stream --------------------------------------------------------------------------------------------
 

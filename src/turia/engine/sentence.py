@@ -120,7 +120,7 @@ class CurrentSentence:
                 return
             may = False
             if wanted:
-                target = yield from writer.target_state()
+                target = yield from writer.target_row()
                 wanted = may = policy.may_write(at, source, target, heads, memory)
             if not may and not overdue:
                 return

@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
 from turia.schema import BelowOne, NotNegative
 
 
@@ -26,9 +24,10 @@ class Act(LearnedPolicy):
         """One for each lag cost."""
         return (halting_head(self.lag_cost),)
 
-    def may_write(self, at: Situation, source: State, target: State, heads: Heads, memory: Memory) -> bool:
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the probabilities have come to 1 - epsilon."""
-        probability = heads[halting_head(self.lag_cost)](np.concatenate([source, target]))
+        shown = head_values(source, target.state, at.lag, target.sureness())
+        probability = heads[halting_head(self.lag_cost)](shown)
         total: float = memory.get("sum", 0.0) + probability
         halts = total >= 1 - self.epsilon
         memory["sum"] = 0.0 if halts else total
@@ -36,5 +35,6 @@ class Act(LearnedPolicy):
 
 
 def halting_head(lag_cost: float) -> str:
-    """Has enough been read for the next word? From the states of both sides, the encoder's first."""
+    """Has enough been read for the next word? From the states of both sides, the encoder's first; the lag; and how
+    sure the model is of the next piece. So a head can do what wait-k does, and what `adaptive` does, and more."""
     return f"act-{lag_cost:g}"

@@ -18,10 +18,11 @@ To add a policy, write one file with one class and add one line to `table.py`. d
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,8 @@ Memory = dict[str, Any]
 """What a policy remembers within a sentence: plain JSON data, which is saved and restored with the stream."""
 State = npt.NDArray[np.float32]
 """[D] what the last layer of the encoder or the decoder makes of one position."""
-Head = Callable[[State], float]
-"""A small network that was trained for one model: a probability from a state, or from two of them, joined."""
+Head = Callable[[npt.NDArray[np.float32]], float]
+"""A small network that was trained for one model: a probability from what `head_values` puts together."""
 Heads = Mapping[str, Head]
 """By name."""
 
@@ -53,6 +54,33 @@ class Situation:
     def lag(self) -> float:
         """Source words that have been read and not been translated yet, at gamma target words each."""
         return self.read - self.written / self.gamma
+
+
+class TargetRow(NamedTuple):
+    """The decoder row that would write the next word."""
+
+    state: State
+    logits: npt.NDArray[np.float32]
+    """[V]"""
+    forbidden: npt.NDArray[np.bool_]
+    """[V] pieces that cannot begin a word."""
+
+    def sureness(self) -> float:
+        """The log-probability of the likeliest piece that can begin the next word."""
+        # As `sureness` below, in a third of the time: it is asked for each word that is read.
+        best = int(self.logits.argmax())
+        top = float(self.logits[best])
+        total = math.log(float(np.exp(self.logits - top).sum()))
+        return (float(self.logits[~self.forbidden].max()) - top if self.forbidden[best] else 0.0) - total
+
+
+def sureness(logits: npt.NDArray[np.float32], forbidden: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    """[..., V] -> [...] the log-probability of the likeliest piece that is not forbidden [V]."""
+    top = logits.max(axis=-1, keepdims=True)
+    total = np.log(np.exp(logits - top).sum(axis=-1))
+    best = np.max(logits, axis=-1, where=~forbidden, initial=-np.inf)
+    found: npt.NDArray[np.float32] = best - top[..., 0] - total
+    return found
 
 
 @dataclass(frozen=True)
@@ -148,11 +176,13 @@ class LearnedPolicy(Policy):
         return True
 
     @abstractmethod
-    def may_write(self, at: Situation, source: State, target: State, heads: Heads, memory: Memory) -> bool:
-        """Whether the next word may be written; asked again after each word, until it says no.
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
+        """Whether the next word may be written; asked again after each word, until it says no."""
 
-        `target` is the decoder state of the row that would write.
-        """
+
+def head_values(*parts: State | float) -> npt.NDArray[np.float32]:
+    """What a head is shown: states and single numbers, one after the other."""
+    return np.concatenate([np.atleast_1d(np.asarray(part, dtype=np.float32)) for part in parts])
 
 
 def check_heads(policy: LearnedPolicy, known: Collection[str], model: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
 from turia.schema import Natural, Share
 
 OVER = 0.5
@@ -29,24 +29,25 @@ class Chunk(LearnedPolicy):
 
     def wants_row(self, at: Situation, source: State, heads: Heads, memory: Memory) -> bool:
         """Whether a chunk of the source has ended."""
-        ends = at.read > self.delay and heads[source_head(self.delay)](source) >= self.threshold
         memory["written"] = 0
-        return ends
+        if at.read <= self.delay:
+            return False
+        return heads[source_head(self.delay)](head_values(source, at.lag)) >= self.threshold
 
-    def may_write(self, at: Situation, source: State, target: State, heads: Heads, memory: Memory) -> bool:
+    def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Until the translation of the chunk is complete."""
         written: int = memory["written"]
-        if written and heads[target_head(self.delay)](target) >= OVER:
+        if written and heads[target_head(self.delay)](head_values(target.state, at.lag)) >= OVER:
             return False
         memory["written"] = written + 1
         return True
 
 
 def source_head(delay: int) -> str:
-    """Does a chunk end `delay` words before the last one? From the encoder state of the last word."""
+    """Does a chunk end `delay` words before the last one? From the encoder state of the last word, and the lag."""
     return f"chunk-source-{delay}"
 
 
 def target_head(delay: int) -> str:
-    """Is the chunk's translation complete? From the decoder state of the row that would write."""
+    """Is the chunk's translation complete? From the decoder state of the row that would write, and the lag."""
     return f"chunk-target-{delay}"

@@ -26,7 +26,7 @@ from turia.system.files import read_json
 from turia.system.onnx import load_graph
 
 HEADS_FILE = "heads.json"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from turia.policy.dial import DialPoint
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 from turia.runtime.folder import load_folder, write_config, write_sums
+from turia.runtime.heads import HeadList
 
 
 def test_configurations_are_the_product_with_oracle_and_offline() -> None:
@@ -84,6 +85,21 @@ def test_models_that_are_run_with_wait_k_only_need_no_heads(toml: Path, model_fo
         ("tiny", None),
         ("other", 1),
         ("other", 3),
+    ]
+
+
+def test_a_bound_needs_no_heads(model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(model_folder, tmp_path / "bound")
+    heads = {"bound": HeadList(""), model_folder.name: HeadList("", {"act-0.2": 130})}
+    monkeypatch.setattr("turia.experiments.sweep.plan.head_list", lambda folder: heads[folder.path.name])
+    chosen = SweepRecipe(
+        tmp_path / "out", (corpus(tmp_path),), (str(model_folder),), ("bound",), k=(), policies=("act",), windows=()
+    )
+    planned = plan(chosen, tmp_path)
+    assert [(run.model.name, str(run.configuration.policy)) for run in planned.runs] == [
+        (model_folder.name, "act:lag_cost=0.2,epsilon=0.1"),
+        (model_folder.name, "whole"),
+        ("bound", "whole"),
     ]
 
 

@@ -49,10 +49,13 @@ def test_a_halting_head_waits_for_words_that_need_it_if_waiting_is_cheap(lag_cos
     rng = np.random.default_rng(1)
     hard = rng.random(400) < 0.5
     lags = np.tile(np.array([1, 2, 4, 8]), (400, 1))
-    states = np.stack([np.tile(hard[:, None], (1, 4)), lags / 4], axis=2).astype(np.float16)
+    # The last two numbers are the lag, and how sure the model is.
+    states = np.stack([np.tile(hard[:, None], (1, 4)), lags, np.zeros_like(lags)], axis=2).astype(np.float16)
     losses = np.where(hard[:, None] & (lags < 4), 4.0, 1.0).astype(np.float32)
     data = Lagged(states, losses, lags, lags.astype(np.float32))
-    loss, lag = halting_figures(train_halting_head(data, lag_cost, CHOSEN, seed=1), data)
+    figures = halting_figures(train_halting_head(data, lag_cost, CHOSEN, seed=1), data)
+    loss, lag = figures["loss"], figures["lag"]
+    assert figures["loss of wait-k"] == pytest.approx(np.interp(lag, [1, 2, 4, 8], losses.mean(axis=0)))
     if lag_cost < 1:
         assert loss < 1.3
         assert lag < 4.0

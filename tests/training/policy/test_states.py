@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -35,17 +36,41 @@ def test_chunk_states_have_the_labels_of_their_words(model: Model) -> None:
     assert sample.first_rows().tolist() == np.flatnonzero(np.diff(sample.rows.word, prepend=0))[:6].tolist()
 
     class First:
-        """Draws first blocks of one word."""
+        """Draws first blocks of one word, and misses no chunk."""
 
-        def integers(self, low: int, high: int) -> int:
-            return low
+        def integers(self, low: int, high: int | None = None) -> int:
+            return 0 if high is None else low
 
     found = source_states(model, [sample], ENDS, 1, First())  # type: ignore[arg-type]
     # Words 2, 3 and 4, each about the word before: a chunk ends at the second. The last word closes the sentence.
     assert found.labels.tolist() == [False, True, False]
-    assert found.states.shape == (3, 64)
-    found = target_states(model, [sample], ENDS, 1)
+    assert found.states.shape == (3, 65)
+    # Nothing is written before the first chunk is over; then it is.
+    assert found.states[:, -1] * model.gamma == pytest.approx([2 * model.gamma, 3 * model.gamma, 4 * model.gamma - 2])
+    found = target_states(model, [sample], ENDS, 1, _Never())  # type: ignore[arg-type]
     assert found.labels.tolist() == [False, True, False, False, False]
+    # The first two rows see three source words, and the others all five.
+    assert found.states[:, -1] == pytest.approx(
+        [n - m / model.gamma for n, m in zip([3, 3, 5, 5, 5], range(1, 6), strict=True)]
+    )
+
+
+def test_chunks_may_be_joined_as_a_stream_does_that_missed_an_end(model: Model) -> None:
+    sample = lay_out_pair(PAIR, model)
+    assert sample is not None
+    found = target_states(model, [sample], ENDS, 1, _Always())  # type: ignore[arg-type]
+    assert not found.labels.any()
+    assert found.states[0, -1] == pytest.approx(5 - 1 / model.gamma)
+
+
+class _Never:
+    def random(self) -> float:
+        return 0.99
+
+
+class _Always:
+    def random(self) -> float:
+        return 0.0
 
 
 def test_lagged_states_are_those_that_a_stream_shows_a_head(model: Model) -> None:
@@ -56,7 +81,7 @@ def test_lagged_states_are_those_that_a_stream_shows_a_head(model: Model) -> Non
         shown.append(state)
         return float(len(shown) >= 2)
 
-    watched = Model(**{**vars(model), "heads": {"act-0.2": head}})
+    watched = dataclasses.replace(model, heads={"act-0.2": head})
     stream = Stream(watched, GivenSegmenter([9, 5]), Settings(policy=Act(), history=0, gamma=1.0))
     # The second sentence begins as those do that heads learn from.
     for word in WORDS:

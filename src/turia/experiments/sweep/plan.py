@@ -123,7 +123,9 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
     plain = replace(recipe, policies=()) if recipe.wait_k_models else recipe
     others = tuple(swept_model(name, base, plain) for name in recipe.wait_k_models)
     models = (*(swept_model(name, base, recipe) for name in recipe.models), *others)
-    bounds = tuple(swept_model(name, base, recipe) for name in recipe.bounds)
+    # They are run offline alone, and need not have what the policies look at.
+    bare = replace(recipe, policies=(), offline=True)
+    bounds = tuple(swept_model(name, base, bare) for name in recipe.bounds)
     languages = {(model.source_language, model.target_language) for model in models + bounds}
     if len(languages) > 1:
         pairs = ", ".join(sorted(f"{source}-{target}" for source, target in languages))

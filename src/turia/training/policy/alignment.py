@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import systran_align
-
 from turia.corpus.sentence_pairs import SentencePair
 from turia.errors import InputError
+from turia.system.files import write_file
 from turia.text.normalise import normalise_word
 
 Links = list[tuple[int, int]]
@@ -19,8 +19,27 @@ LEAST_PAIRS = 1000
 _PARTING = "|||"
 
 
+def align_once(pairs: Sequence[SentencePair], kept: Path) -> list[Links]:
+    """The links of each pair; those of the file `kept`, if they are of these pairs, else they are found and kept."""
+    total = hashlib.sha256(repr([tuple(pair) for pair in pairs]).encode()).hexdigest()
+    lines = kept.read_text(encoding="utf-8").split("\n") if kept.exists() else []
+    if lines and lines[0] == total:
+        return [_parsed(line) for line in lines[1:-1]]
+    links = align(pairs)
+    text = "".join(" ".join(f"{i}-{j}" for i, j in each) + "\n" for each in links)
+    write_file(kept, f"{total}\n{text}")
+    return links
+
+
+def _parsed(line: str) -> Links:
+    ends = (link.split("-") for link in line.split())
+    return [(int(i), int(j)) for i, j in ends]
+
+
 def align(pairs: Sequence[SentencePair]) -> list[Links]:
     """The links of each pair."""
+    import systran_align  # only heads of chunks need it, and its extra
+
     if len(pairs) < LEAST_PAIRS:
         raise InputError(
             f"train has {len(pairs)} sentence pairs, too few to align their words; expected {LEAST_PAIRS} or more"

@@ -21,16 +21,20 @@ from turia.training.policy.states import Floats, Labelled, Lagged
 OPSET, IR_VERSION = 17, 9
 _REST_WORDS = 10.0
 """Words of lag that are counted for a word that is not written when all has been read."""
+_LAG = -2
+"""Where the lag stands in what a halting head is shown."""
+_FIRST_LAG = 4.0
+"""The lag, in words, at which a halting head writes before it has learned anything."""
+_LATE = 0.25
+"""Share of the words that may begin at any lag; the others begin at one of the smaller half, as most do in a stream."""
 
 
 class Perceptron(nn.Module):
     """Numbers [..., N] -> logit [...]."""
 
-    def __init__(self, values: int, hidden: int, bias: float = 0.0) -> None:
+    def __init__(self, values: int, hidden: int) -> None:
         super().__init__()
         self.first, self.second = nn.Linear(values, hidden), nn.Linear(hidden, 1)
-        with torch.no_grad():
-            self.second.bias.fill_(bias)
 
     def forward(self, values: Tensor) -> Tensor:
         logits: Tensor = self.second(F.relu(self.first(values))).squeeze(-1)
@@ -55,23 +59,39 @@ def train_halting_head(data: Lagged, lag_cost: float, chosen: HeadTraining, seed
 
     Each time a word is drawn, it begins at a lag of its own, as it does in a stream, where the words before it decide
     how much has been read.
+
+    The head begins as wait-k: one of its inner values is the lag. From a head that knows nothing, training ended with
+    one that always writes at once, unless lag was very cheap: that is what late words want, and they are many.
     """
     states = torch.from_numpy(data.states)
     # Who has not halted when all was read would wait on: without a price for that, nothing would be learned there.
     costs = torch.from_numpy(with_rest(data.losses) + lag_cost * with_rest(data.lags, _REST_WORDS))
     read = torch.from_numpy(data.read)
     torch.manual_seed(seed)
-    # So careful at first that the gradient comes from several lags.
-    head = Perceptron(states.shape[-1], chosen.hidden, bias=-1.0)
+    head = Perceptron(states.shape[-1], chosen.hidden)
+    _begin_as_wait_k(head)
     begins = torch.Generator().manual_seed(seed)
 
     def loss(batch: Tensor) -> Tensor:
-        begin = torch.randint(states.shape[1], (len(batch),), generator=begins)
+        lags, count = states.shape[1], (len(batch),)
+        late = torch.rand(count, generator=begins) < _LATE
+        early = torch.randint(max(1, lags // 2), count, generator=begins)
+        begin = torch.where(late, torch.randint(lags, count, generator=begins), early)
         probabilities = torch.sigmoid(head(states[batch].float()))
         return (halting_shares(probabilities, read[batch], begin) * costs[batch]).sum(dim=1).mean()
 
     _optimise(head, len(states), loss, chosen)
     return head.eval()
+
+
+@torch.no_grad()
+def _begin_as_wait_k(head: Perceptron) -> None:
+    """The logit is the lag less `_FIRST_LAG`, and something small of everything else."""
+    head.first.weight[0].zero_()
+    head.first.weight[0, _LAG] = 1.0
+    head.first.bias[0] = 0.0
+    head.second.weight[0, 0] = 1.0
+    head.second.bias.fill_(-_FIRST_LAG)
 
 
 def halting_shares(probabilities: Tensor, read: Tensor, begin: Tensor) -> Tensor:
@@ -95,10 +115,14 @@ def with_rest(values: Floats, more: float = 0.0) -> Floats:
 
 def _optimise(head: Perceptron, samples: int, loss: Callable[[Tensor], Tensor], chosen: HeadTraining) -> None:
     optimiser = torch.optim.Adam(head.parameters(), lr=chosen.learning_rate)
+    steps = chosen.epochs * -(-samples // chosen.batch)
+    # Warm, then cold: a third of the steps up, the rest down.
+    rate = torch.optim.lr_scheduler.OneCycleLR(optimiser, chosen.learning_rate, total_steps=max(2, steps))
     for batch in _batches(samples, chosen):
         optimiser.zero_grad()
         loss(batch).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
+        rate.step()
 
 
 def _batches(samples: int, chosen: HeadTraining) -> Iterator[Tensor]:
@@ -120,13 +144,15 @@ def boundary_figures(head: Perceptron, data: Labelled) -> dict[str, float]:
 
 
 @torch.no_grad()
-def halting_figures(head: Perceptron, data: Lagged) -> tuple[float, float]:
-    """Expected loss and lag of a word that begins at the smallest lag."""
+def halting_figures(head: Perceptron, data: Lagged) -> dict[str, float]:
+    """Expected loss and lag of a word that begins at the smallest lag; and the loss of wait-k at that mean lag."""
     probabilities = torch.sigmoid(head(torch.from_numpy(data.states).float()))
     begin = torch.zeros(len(probabilities), dtype=torch.int64)
     shares = halting_shares(probabilities, torch.from_numpy(data.read), begin).numpy()
-    losses, lags = with_rest(data.losses), with_rest(data.lags)
-    return float((shares * losses).sum(axis=1).mean()), float((shares * lags).sum(axis=1).mean())
+    loss = float((shares * with_rest(data.losses)).sum(axis=1).mean())
+    lag = float((shares * with_rest(data.lags)).sum(axis=1).mean())
+    fixed = float(np.interp(lag, data.lags.mean(axis=0), data.losses.mean(axis=0)))
+    return {"loss": loss, "lag": lag, "loss of wait-k": fixed}
 
 
 def save_head(head: Perceptron, path: Path) -> None:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from turia.corpus.sentence_pairs import SentencePair
 from turia.engine.backend import EncodeRequest, LookRequest
 from turia.engine.model import Model
+from turia.policy.base import head_values, sureness
 from turia.policy.masks import cross_limit, encoder_reach, words_limit
 from turia.policy.waitk import words_needed
 from turia.text.layout import WHOLE, Ints, Rows, Sentence, Window, lay_out, target_rows
@@ -30,6 +31,8 @@ Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 TOGETHER = 8
 """Sentences in one call of the model."""
+MISSED, MOST_MISSED = 0.3, 2
+"""Share of the chunks whose end a stream is taken to have missed, and how many of them in a row."""
 LONGEST_BLOCK = 12
 """Words that are read before the first word of a sentence is written, at most, in what heads learn from."""
 
@@ -65,12 +68,25 @@ class PassLimits(NamedTuple):
     limit: Ints
 
 
+class Pass(NamedTuple):
+    """What the model makes of a sample."""
+
+    encoded: Floats
+    """[S, D]"""
+    decoded: Floats
+    """[R, D]"""
+    losses: Floats
+    """[R] of the labels, in nats"""
+    sureness: Floats
+    """[R] log-probability of the likeliest piece that can begin a word"""
+
+
 @dataclass(frozen=True)
 class Labelled:
     """What a head that answers yes or no learns from."""
 
     states: Floats
-    """[W, D]"""
+    """[W, D + 1] and the lag"""
     labels: npt.NDArray[np.bool_]
     """[W]"""
 
@@ -80,7 +96,7 @@ class Lagged:
     """What a halting head learns from: each target word under several lags."""
 
     states: npt.NDArray[np.float16]
-    """[W, M, 2D] of the encoder, then of the decoder"""
+    """[W, M, 2D + 2] of the encoder, then of the decoder; the lag; how sure the model is of the next piece"""
     losses: Floats
     """[W, M] of all pieces of the word, in nats"""
     read: Ints
@@ -110,7 +126,8 @@ def source_states(
     """Does a chunk end `delay` words before the last word read? From the encoder state of that word.
 
     Of a partial bidirectional encoder, each sentence gets a first block of its own, drawn at random; words inside the
-    block have seen what follows them, so that learning begins with the last word of the block.
+    block have seen what follows them, so that learning begins with the last word of the block. The lag is that after
+    one of the chunks before was written, as a stream may have missed the ends of some.
     """
     states, labels = [], []
     for group in _groups(list(zip(samples, ends, strict=True))):
@@ -124,33 +141,48 @@ def source_states(
             first = 1 if model.encoder == "unidirectional" else block
             stops = {end.source for end in chunks}
             for word in range(max(first, delay + 1), sample.words):
-                states.append(state.states[sample.last_position(word)])
+                over = [ChunkEnd(0, 0), *(end for end in chunks if end.source < word - delay)]
+                written = over[-1 - int(rng.integers(min(len(over), MOST_MISSED + 1)))].target
+                lag = word - written / model.gamma
+                states.append(head_values(state.states[sample.last_position(word)], lag))
                 labels.append(word - delay in stops)
     return Labelled(np.array(states, dtype=np.float32), np.array(labels, dtype=bool))
 
 
-def target_states(model: Model, samples: Sequence[Sample], ends: Sequence[Sequence[ChunkEnd]], delay: int) -> Labelled:
-    """Is the translation of a chunk complete? From the decoder state of the row that would write the next word."""
+def target_states(
+    model: Model, samples: Sequence[Sample], ends: Sequence[Sequence[ChunkEnd]], delay: int, rng: np.random.Generator
+) -> Labelled:
+    """Is the translation of a chunk complete? From the decoder state of the row that would write the next word.
+
+    Some chunks are joined with the next one, as in a stream that has missed their ends.
+    """
     states, labels = [], []
-    pairs = list(zip(samples, ends, strict=True))
-    limits = [_chunk_limits(model, sample, chunks, delay) for sample, chunks in pairs]
-    for (sample, chunks), (_, decoded, _) in zip(pairs, run_passes(model, samples, limits), strict=True):
+    joined = [[end for end in chunks[:-1] if rng.random() >= MISSED] + [chunks[-1]] for chunks in ends]
+    needed = [_chunk_needs(sample, chunks, delay) for sample, chunks in zip(samples, joined, strict=True)]
+    limits = [_chunk_limits(model, *pair) for pair in zip(samples, needed, strict=True)]
+    passes = run_passes(model, samples, limits)
+    for sample, chunks, needs, found in zip(samples, joined, needed, passes, strict=True):
         stops = {end.target for end in chunks}
         for written, row in enumerate(sample.first_rows()[1:], start=1):
-            states.append(decoded[row])
+            lag = min(int(needs[row]), sample.words) - written / model.gamma
+            states.append(head_values(found.decoded[row], lag))
             labels.append(written in stops)
     return Labelled(np.array(states, dtype=np.float32), np.array(labels, dtype=bool))
 
 
-def _chunk_limits(model: Model, sample: Sample, chunks: Sequence[ChunkEnd], delay: int) -> PassLimits:
-    """A word's rows see its chunk and `delay` words more. So does the row after a chunk: more is read only when it has
-    said that the chunk is over."""
+def _chunk_needs(sample: Sample, chunks: Sequence[ChunkEnd], delay: int) -> Ints:
+    """[R] source words that a row sees: those of its word's chunk and `delay` more. So does the row after a chunk: more
+    is read only when it has said that the chunk is over."""
     target_ends, source_ends = np.array([end.target for end in chunks]), np.array([end.source for end in chunks])
     words = np.minimum(sample.rows.word, target_ends[-1])
     needed = source_ends[np.searchsorted(target_ends, words)] + delay
     later = sample.first_rows()[1:]
     needed[later] = needed[later - 1]
     needed[sample.rows.word == WHOLE] = WHOLE
+    return np.asarray(needed)
+
+
+def _chunk_limits(model: Model, sample: Sample, needed: Ints) -> PassLimits:
     limit = words_limit(sample.window, sample.rows.sentence, needed)
     return PassLimits(_reach(model, sample, int(min(needed[0], sample.words))), limit)
 
@@ -173,18 +205,17 @@ def _under_lag(
 ) -> tuple[npt.NDArray[np.generic], ...]:
     states, losses, read, ahead = [], [], [], []
     limits = [_lag_limits(model, sample, lag) for sample in samples]
-    for sample, words, (encoded, decoded, losses_of) in zip(
-        samples, drawn, run_passes(model, samples, limits), strict=True
-    ):
+    for sample, words, found in zip(samples, drawn, run_passes(model, samples, limits), strict=True):
         firsts = sample.first_rows()
         ends = np.append(firsts[1:], len(sample.rows.word) - 1)
         for word in words.tolist():
             needed = sample.words if lag == WHOLE else words_needed(word + 1, lag, model.gamma)
             seen = min(needed, sample.words)
-            states.append(np.concatenate([encoded[sample.last_position(seen)], decoded[firsts[word]]]))
-            losses.append(losses_of[firsts[word] : ends[word]].sum())
-            read.append(seen)
             ahead.append(seen - word / model.gamma)
+            row, heard = firsts[word], found.encoded[sample.last_position(seen)]
+            states.append(head_values(heard, found.decoded[row], ahead[-1], found.sureness[row]))
+            losses.append(found.losses[row : ends[word]].sum())
+            read.append(seen)
     return (
         np.array(states, dtype=np.float16),
         np.array(losses, dtype=np.float32),
@@ -202,10 +233,8 @@ def _reach(model: Model, sample: Sample, first_block: int) -> Ints:
     return encoder_reach(sample.window, first_block, model.encoder, model.anchor)
 
 
-def run_passes(
-    model: Model, samples: Sequence[Sample], limits: Sequence[PassLimits]
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """For each sample the encoder states [S, D], the decoder states [R, D] and the losses [R] of its labels."""
+def run_passes(model: Model, samples: Sequence[Sample], limits: Sequence[PassLimits]) -> Iterator[Pass]:
+    """What the model makes of each sample."""
     for group in _groups(list(zip(samples, limits, strict=True))):
         encode = [EncodeRequest(None, sample.window.ids, limit.reach) for sample, limit in group]
         memories = model.backend.encode(encode)
@@ -216,7 +245,8 @@ def run_passes(
         for memory, (sample, _), looks in zip(memories, group, model.backend.look(requests), strict=True):
             assert memory.states is not None
             assert looks.state.states is not None
-            yield memory.states, looks.state.states, _losses(looks.logits, sample.target[1:])
+            sure = sureness(looks.logits, model.forbidden.word_start)
+            yield Pass(memory.states, looks.state.states, _losses(looks.logits, sample.target[1:]), sure)
 
 
 def _losses(logits: Floats, labels: Ints) -> Floats:

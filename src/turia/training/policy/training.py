@@ -1,7 +1,7 @@
 """`turia policy train`: from a model folder and a corpus to the same model with heads.
 
-The run folder keeps `model`, the model with the graphs of this release, which give states, and `heads`, the files that
-the export adds to it.
+The run folder keeps `model`, the model with the graphs of this release, which give states; `alignments`, the word
+alignments and the sum of what they were found in; and `heads`, the files that the export adds to the model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from turia.policy.chunk import source_head, target_head
 from turia.runtime.folder import WEIGHTS_FILE, read_sums
 from turia.runtime.heads import HeadList, head_file
 from turia.runtime.translator import Translator, find_model
-from turia.training.policy.alignment import Links, align
+from turia.training.policy.alignment import Links, align_once
 from turia.training.policy.chunks import ChunkEnd, chunk_ends
 from turia.training.policy.heads import (
     Perceptron,
@@ -63,14 +63,14 @@ class PolicyReport:
 
     folder: Path
     pairs: int
+    """Whose words were aligned; 0 if no head needed it."""
     sentences: int
     heads: tuple[HeadFigures, ...]
 
     def lines(self) -> list[str]:
-        return [
-            f"{self.pairs:,} sentence pairs aligned, {self.sentences:,} of them learned from",
-            *(head.line() for head in self.heads),
-        ]
+        learned = f"{self.sentences:,} sentence pairs learned from"
+        aligned = f"{self.pairs:,} sentence pairs aligned, {self.sentences:,} of them learned from"
+        return [aligned if self.pairs else learned, *(head.line() for head in self.heads)]
 
 
 def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
@@ -84,8 +84,10 @@ def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
     pairs = sentence_pairs(
         recipe.train, model.languages, recipe.align_sentences, recipe.max_words, model.normalises, least_words=2
     )
-    show(0.02, f"aligning {len(pairs):,} sentence pairs")
-    links = align(pairs)
+    links: list[Links] = []
+    if recipe.chunk.delays:
+        show(0.02, f"aligning {len(pairs):,} sentence pairs")
+        links = align_once(pairs, recipe.run / "alignments")
     show(0.3, "states")
     learner = _Learner(recipe, model, pairs, links, show)
     heads = learner.learn()
@@ -98,7 +100,7 @@ def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
     # What does not fit is found here, and not by the first stream.
     Translator.load(recipe.export)
     show(1.0, f"{len(heads)} heads")
-    return PolicyReport(recipe.export, len(pairs), learner.sentences, tuple(learner.figures))
+    return PolicyReport(recipe.export, len(links), learner.sentences, tuple(learner.figures))
 
 
 def _folder(recipe: PolicyRecipe) -> Path:
@@ -129,7 +131,8 @@ class _Learner:
             if (sample := lay_out_pair(pairs[number], model)) is not None:
                 samples.append(sample)
                 source, target = pairs[number]
-                ends.append(chunk_ends(links[number], len(source), len(target), recipe.chunk.least_words))
+                found = links[number] if links else []
+                ends.append(chunk_ends(found, len(source), len(target), recipe.chunk.least_words))
         self.sentences = len(samples)
         # The last ones are for the figures.
         cut = len(samples) - max(1, round(recipe.training.dev_share * len(samples)))
@@ -143,7 +146,7 @@ class _Learner:
         for delay in self.recipe.chunk.delays:
             parts = [source_states(self.model, *part, delay, self.rng) for part in (self.train, self.dev)]
             heads[source_head(delay)] = self._boundary(source_head(delay), *parts)
-            parts = [target_states(self.model, *part, delay) for part in (self.train, self.dev)]
+            parts = [target_states(self.model, *part, delay, self.rng) for part in (self.train, self.dev)]
             heads[target_head(delay)] = self._boundary(target_head(delay), *parts)
         return heads | self._halting()
 
@@ -163,8 +166,7 @@ class _Learner:
         for lag_cost in act.lag_costs:
             name = halting_head(lag_cost)
             heads[name] = train_halting_head(data, lag_cost, self.recipe.training, self.recipe.seed)
-            loss, lag = halting_figures(heads[name], dev)
-            self._finished(name, len(data.states), {"loss": loss, "lag": lag})
+            self._finished(name, len(data.states), halting_figures(heads[name], dev))
         return heads
 
     def _finished(self, name: str, samples: int, figures: dict[str, float]) -> None:
