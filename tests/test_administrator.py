@@ -284,6 +284,8 @@ def test_years_with_one_session(turia: Path, tmp_path: Path) -> None:
     service.start()
     try:
         with watched(service, tmp_path) as watch, in_front_of(service, nginx, tmp_path / "nginx") as url:
+            # A rate needs a reading from before: of words that were said sooner, Prometheus would see no increase.
+            assert watch is None or watch.wait_for("up == 1")
             session, secret = asyncio.run(speak_for_years(service, url, backup))
             if watch is not None:
                 check_figures(watch)

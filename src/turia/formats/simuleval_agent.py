@@ -30,7 +30,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
     def add_args(parser: ArgumentParser) -> None:
         parser.add_argument("--model", default="de-en", help="A model's name or folder.")
         parser.add_argument("--policy", help="When words are written: NAME[:key=value,...]; docs/policies.md.")
-        parser.add_argument("--k", type=int, help="Words of lead; short for --policy wait-k:k=K. By default 4.")
+        parser.add_argument("--k", type=int, help="Words of lead; short for --policy wait-k:k=K.")
         parser.add_argument("--gamma", type=float, help="Target words per source word; by default the model's.")
         parser.add_argument("--window", type=int, default=2, help="Words that the segmenter looks ahead.")
         parser.add_argument("--history", type=int, help="Words of history; by default the model's.")

@@ -29,6 +29,12 @@ class DialPoint:
 
 USUAL_POLICY: Policy = WaitK()
 USUAL_DIAL = tuple(DialPoint(f"wait-k:k={k}") for k in range(1, 13))
+HOLD_DIAL = tuple(DialPoint(f"hold-n:n={n}") for n in range(1, 7))
+
+
+def unmeasured_dial(policy: Policy) -> tuple[DialPoint, ...]:
+    """The steps of a model that was not measured: of its own policy if that is hold-n, as added models have it."""
+    return HOLD_DIAL if policy.name == "hold-n" else USUAL_DIAL
 
 
 def check_dial(dial: tuple[DialPoint, ...]) -> None:

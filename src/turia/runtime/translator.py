@@ -13,7 +13,7 @@ from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
 from turia.policy.base import Policy
-from turia.policy.dial import USUAL_DIAL, default_policy
+from turia.policy.dial import default_policy, unmeasured_dial
 from turia.policy.table import parse_latency, parse_policy
 from turia.policy.waitk import Rounding
 from turia.runtime.folder import (
@@ -107,8 +107,8 @@ class Translator:
                 f"of them for history, and room for a long word in the rest"
             )
         config, shape = folder.config, folder.config.shape
-        if policy is not None:
-            parse_policy(policy)  # before anything is loaded
+        # Before anything is loaded: it may be wrong.
+        chosen = default_policy(config.policy) if policy is None else parse_policy(policy)
         settings = Settings(
             gamma=config.gamma,
             history=config.history if history is None else history,
@@ -143,8 +143,8 @@ class Translator:
             search=config.search,
             length_penalty=config.length_penalty,
             layers=shape.decoder_layers,
-            policy=default_policy(config.policy) if policy is None else parse_policy(policy),
-            dial=config.dial or USUAL_DIAL,
+            policy=chosen,
+            dial=config.dial or unmeasured_dial(chosen),
             free=config.free,
             reverse=reverse,
             choose=choose_of(runtime),
