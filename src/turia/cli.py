@@ -38,6 +38,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     training.prepare,
     training.train,
     training.backtranslate,
+    training.recase,
     training.export,
     training.import_marian,
     scores.sweep,

@@ -91,6 +91,26 @@ def backtranslate(
     print(report.corpus(folder.absolute()))
 
 
+def recase(
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="`document<TAB>text<TAB>text` a line; may be compressed.")
+    ],
+    language: Annotated[str, typer.Argument(metavar="LANGUAGE", help="The side to recase, such as de.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new corpus, a .tsv.xz file.")],
+    like: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="A corpus as people write, to learn from; can be repeated.")
+    ],
+    columns: Annotated[str, typer.Option(help="Languages of the columns after the document.")] = "de,en",
+) -> None:
+    """Give a corpus in lower case the capitals and spaces of written text.
+
+    A model can then learn to write that side. Lines that have capitals stay as they are.
+    """
+    from turia.corpus.recasing import recase as write_corpus
+
+    print(write_corpus(corpus, language, like, out, tuple(columns.split(","))).line(), file=sys.stderr)
+
+
 def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A training recipe that has been prepared.")],
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over and delete the checkpoints of the run.")] = False,
