@@ -6,6 +6,7 @@ name, WebSockets and headers. It starts no session and sends no key.
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import json
 import socket
@@ -19,8 +20,8 @@ from email.message import Message
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus, WebSocketException
-from websockets.sync.client import connect
 
 from turia.commands.doctor import Finding, clock_beside
 from turia.errors import InputError
@@ -171,20 +172,27 @@ def _check_headers(headers: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("proxy", "ok", "the headers that protect pages come through")
 
 
+async def _answer_on_socket(address: str, context: ssl.SSLContext | None, origin: str) -> dict[str, object]:
+    """What a WebSocket says to a message that is no hello: any answer shows that both ways are open."""
+    # Not the client with threads: its reader of a TLS connection can hang when a handshake is given up.
+    async with connect(
+        address,
+        ssl=context,
+        compression=None,
+        open_timeout=SECONDS,
+        close_timeout=SECONDS,
+        additional_headers={"Origin": origin},
+    ) as opened:
+        await opened.send("{}")
+        said: dict[str, object] = json.loads(await asyncio.wait_for(opened.recv(), SECONDS))
+        return said
+
+
 def _check_socket(url: str, context: ssl.SSLContext | None) -> Iterator[Finding]:
     parts = urlsplit(url)
     address = parts._replace(scheme="wss" if context else "ws", path=f"{parts.path}/socket").geturl()
     try:
-        with connect(
-            address,
-            ssl=context,
-            compression=None,
-            open_timeout=SECONDS,
-            additional_headers={"Origin": f"{parts.scheme}://{parts.netloc}"},
-        ) as opened:
-            # No hello: the server says so, and that shows that both ways are open.
-            opened.send("{}")
-            said = json.loads(opened.recv(timeout=SECONDS))
+        said = asyncio.run(_answer_on_socket(address, context, f"{parts.scheme}://{parts.netloc}"))
     except InvalidStatus as refused:
         status = refused.response.status_code
         mend = "there are as many connections as it takes, or it stops" if status == 503 else NGINX_SOCKET
