@@ -10,7 +10,7 @@ from typing import Literal
 from turia.config.corpus import Corpus
 from turia.config.model import OFFLINE_K
 from turia.errors import ConfigError
-from turia.schema import AboveZero, Natural, Positive
+from turia.schema import AboveZero, Natural, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class SweepRecipe:
     """A table of terms (docs/terms.md), with which everything is run a second time."""
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words of the segmenter."""
+    thresholds: tuple[Share, ...] = ()
+    """Probabilities from which on the segmenter ends a sentence; empty takes each model's own."""
     blocks: tuple[Positive, ...] = ()
     """No sentence ends: the stream is cut after every so many words."""
     free: tuple[Literal["attention", "reverse"], ...] = ()
@@ -105,8 +107,8 @@ class SweepRecipe:
         for name in ("test", "models", "encoding", "recompute"):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is empty, expected at least one")
-        once = ("k", "policies", "windows", "blocks", "free", "history", "encoding", "recompute", "beam", "conventions")
-        for name in once:
+        once = ("k", "policies", "windows", "thresholds", "blocks", "free", "history", "encoding", "recompute", "beam")
+        for name in (*once, "conventions"):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ConfigError(f"{name} is {list(values)}, expected each value once")
@@ -117,6 +119,8 @@ class SweepRecipe:
             )
         if ("reverse" in self.free) != bool(self.reverse_model):
             raise ConfigError("reverse_model and 'reverse' in free belong together: set both, or none of them")
+        if self.thresholds and not self.windows:
+            raise ConfigError("thresholds is set, which are the segmenter's, but windows is empty: no segmenter is run")
         if self.latency == "sentence" and (self.windows or self.blocks or self.free):
             raise ConfigError("latency is 'sentence', which needs the sentences of the reference: set windows = []")
         if self.latency == "sentence" and any(test.published for test in self.test):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.experiments.sweep.toys import model, recipe
+from turia.errors import ConfigError
 from turia.experiments.sweep.curves import curve_names
 from turia.experiments.sweep.plan import configurations
 from turia.runtime.glossary_file import read_glossary
@@ -55,3 +58,13 @@ def test_free_is_for_the_models_that_can_and_for_each_cut() -> None:
     assert "free" not in found[0].as_json()
     assert curve_names(found)[found[2]] == "no segmenter, reverse model"
     assert curve_names(found)[found[1]] == "no segmenter"
+
+
+def test_a_threshold_is_of_the_segmenter_alone() -> None:
+    keys = {"k": (2,), "windows": (1,), "history": (0,), "beam": (1,), "offline": False}
+    found = configurations(recipe(Path("x"), thresholds=(0.5, 0.75), **keys), model())
+    assert [one.name() for one in found] == ["w1p0.5-k2-h0", "w1p0.75-k2-h0", "oracle-k2-h0"]
+    assert [one.as_json().get("threshold") for one in found] == [0.5, 0.75, None]
+    assert list(curve_names(found).values()) == ["w = 1, p ≥ 0.5", "w = 1, p ≥ 0.75", "oracle segments"]
+    with pytest.raises(ConfigError, match="windows is empty"):
+        recipe(Path("x"), thresholds=(0.5,), **keys | {"windows": ()})

@@ -34,6 +34,8 @@ class Configuration:
     glossary: Glossary | None = None
     free: Cut | None = None
     """Without a segmenter: how the source is cut."""
+    threshold: float | None = None
+    """Of the segmenter, in place of its own."""
 
     @property
     def offline(self) -> bool:
@@ -57,7 +59,9 @@ class Configuration:
             return f"b{self.block}"
         if self.free is not None:
             return "free" if self.free == "attention" else f"free-{self.free}"
-        return "oracle" if self.window is None else f"w{self.window}"
+        if self.window is None:
+            return "oracle"
+        return f"w{self.window}" + ("" if self.threshold is None else f"p{self.threshold:g}")
 
     def name(self) -> str:
         """The name of its folder."""
@@ -89,7 +93,8 @@ class Configuration:
 
     def as_json(self) -> dict[str, Any]:
         # What is newer than release 0.1 is left out where it is not used: what was translated before is still good.
-        newer = {name for name in ("block", "max_lag", "target_lag", "glossary", "free") if getattr(self, name) is None}
+        new = ("block", "max_lag", "target_lag", "glossary", "free", "threshold")
+        newer = {name for name in new if getattr(self, name) is None}
         # Its digest tells one glossary from another.
         found = asdict(self) | {"policy": str(self.policy), "glossary": str(self.glossary)}
         return {name: value for name, value in found.items() if name not in newer}

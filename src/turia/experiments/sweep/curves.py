@@ -35,6 +35,8 @@ def curve_names(chosen: Sequence[Configuration]) -> dict[Configuration, str]:
 
     def name(one: Configuration) -> str:
         segments = "oracle segments" if one.window is None else f"w = {one.window}"
+        if one.threshold is not None:
+            segments += f", p ≥ {one.threshold:g}"
         if one.block is not None:
             segments = f"blocks of {one.block} words"
         if one.free is not None:

@@ -158,15 +158,16 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
     """All that a recipe asks of one model, in the order of its table."""
     chosen = policies(recipe)
     cuts = recipe.free if model.free else ()
-    segmentations: list[tuple[int | None, int | None, Cut | None, Policy]] = [
-        *((window, None, None, policy) for window, policy in product(recipe.windows, chosen)),
-        *((None, block, None, policy) for block, policy in product(recipe.blocks, chosen)),
-        *((None, None, cut, policy) for cut, policy in product(cuts, chosen)),
+    thresholds = recipe.thresholds or (None,)
+    segmentations: list[tuple[int | None, float | None, int | None, Cut | None, Policy]] = [
+        *((window, at, None, None, policy) for window, at, policy in product(recipe.windows, thresholds, chosen)),
+        *((None, None, block, None, policy) for block, policy in product(recipe.blocks, chosen)),
+        *((None, None, None, cut, policy) for cut, policy in product(cuts, chosen)),
     ]
     if recipe.oracle:
-        segmentations += [(None, None, None, policy) for policy in chosen]
+        segmentations += [(None, None, None, None, policy) for policy in chosen]
     if recipe.offline:
-        segmentations.append((None, None, None, Whole()))
+        segmentations.append((None, None, None, None, Whole()))
     variants = product(
         recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
     )
@@ -185,9 +186,10 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
             target,
             None if cut else glossary,
             cut,
+            threshold,
         )
         for history, encoding, recompute, beam in variants
-        for window, block, cut, policy in segmentations
+        for window, threshold, block, cut, policy in segmentations
         if not (cut and recompute)
         for target in (None, *(recipe.target_lag if policy.movable else ()))
         for glossary in glossaries

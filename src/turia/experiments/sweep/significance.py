@@ -15,7 +15,7 @@ from turia.experiments.sweep.rows import Row
 
 References = Mapping[str, Sequence[str]]
 """Of each test set."""
-_SAME = ("window", "block", "free", "history", "encoding", "recompute", "beam", "gamma")
+_SAME = ("window", "threshold", "block", "free", "history", "encoding", "recompute", "beam", "gamma")
 """Settings in which a row and its baseline agree."""
 
 

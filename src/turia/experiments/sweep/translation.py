@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from turia.config import SweepRecipe
@@ -20,6 +22,7 @@ from turia.experiments.jobs import Job, translate_all
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import COST_FILE, Run
 from turia.runtime.translator import Translator
+from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.online import BlockSegmenter, FreeSegmenter, GivenSegmenter, Segmenter
 from turia.stream.trace import Trace, trace_lines
 from turia.system.files import replacing
@@ -77,6 +80,11 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
             segmenter = FreeSegmenter(configuration.free)
         elif configuration.window is None:
             segmenter = GivenSegmenter(lengths)
+        elif configuration.threshold is not None:
+            classifier = _classifier(translator.folder, configuration.window)
+            segmenter = ClassifierSegmenter(
+                classifier, decision=replace(classifier.decision, threshold=configuration.threshold)
+            )
         return translator.stream(
             policy=configuration.policy,
             gamma=configuration.gamma,
@@ -92,6 +100,11 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
         )
 
     return Job(begin, [word for line in sentences for word in line.split()])
+
+
+@lru_cache(maxsize=4)
+def _classifier(folder: Path, window: int) -> Classifier:
+    return Classifier(folder, window)
 
 
 def _save(run: Run, traces: Sequence[Trace], cost: Cost) -> None:
