@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
 from turia.errors import ModelError
 from turia.export.again import export_model
 from turia.export.random_model import made_up_words
+from turia.policy.base import Head, State
 from turia.runtime.folder import load_folder, read_sums
-from turia.runtime.heads import head_list
+from turia.runtime.heads import head_file, head_list
 from turia.runtime.translator import Translator
 from turia.stream.trace import Write
 from turia.training.policy.training import PolicyReport, train
@@ -44,6 +47,31 @@ def test_the_model_with_heads_runs_their_policies(trained: PolicyReport) -> None
 
     with pytest.raises(ModelError, match="needs the head chunk-source-2, the model has act-0"):
         translator.stream(policy="chunk", punctuation=True)
+
+
+def test_stored_heads_decide_as_exact_ones_would(trained: PolicyReport) -> None:
+    """The same words at the same time as with heads that compute in double precision, and how sure the model is too."""
+
+    def exact(name: str, values: int) -> Head:
+        numbers = np.fromfile(trained.folder / head_file(name), dtype="<f4").astype(np.float64)
+        rows = numbers[:-1].reshape(-1, values + 2)
+
+        def head(shown: State) -> float:
+            inner = np.maximum(rows[:, :-2] @ shown.astype(np.float64) + rows[:, -2], 0)
+            return float(1 / (1 + np.exp(-(inner @ rows[:, -1] + numbers[-1]))))
+
+        return head
+
+    translator = Translator.load(trained.folder)
+    exactly = Translator.load(trained.folder)
+    listed = head_list(load_folder(trained.folder)).values
+    exactly.model = replace(exactly.model, heads={name: exact(name, count) for name, count in listed.items()})
+    words = [f"{word}." if n % 9 == 8 else word for n, word in enumerate(made_up_words()[:27])]
+    for policy in ("chunk:delay=1,threshold=0.4", "act"):
+        streams = [each.stream(policy=policy, max_lag=6, punctuation=True) for each in (translator, exactly)]
+        found, expected = ([record for word in words for record in stream.push(word)] for stream in streams)
+        assert any(isinstance(record, Write) and record.reason == "policy" for record in found)
+        assert found == expected
 
 
 @pytest.mark.slow

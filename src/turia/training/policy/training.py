@@ -28,7 +28,7 @@ from turia.training.policy.heads import (
     Perceptron,
     boundary_figures,
     halting_figures,
-    save_head,
+    stored_head,
     train_boundary_head,
     train_halting_head,
 )
@@ -93,7 +93,7 @@ def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
     heads = learner.learn()
     heads_folder.mkdir(exist_ok=True)
     for name, head in heads.items():
-        save_head(head, heads_folder / head_file(name))
+        stored_head(head).save(heads_folder / head_file(name))
     listed = HeadList(read_sums(again)[WEIGHTS_FILE], {name: head.first.in_features for name, head in heads.items()})
     listed.save(heads_folder)
     export_model(again, recipe.export, heads=[heads_folder / name for name in listed.files()])
