@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
-from turia.errors import ModelError
+from turia.errors import InputError, ModelError
 from turia.export.again import export_model
 from turia.export.random_model import made_up_words
 from turia.policy.base import Head, State
@@ -112,3 +112,25 @@ def test_a_model_may_be_given_its_heads_in_its_own_folder(
     )  # fmt: skip
     train(recipe, lambda share, what: None)
     assert list(head_list(load_folder(own)).values) == ["act-0.5"]
+
+
+def test_a_corpus_that_is_too_small_or_too_short_is_refused_in_one_line(
+    model_folder: Path, toy_corpus: Path, tmp_path: Path
+) -> None:
+    def refusal(lines: list[str], chunk: ChunkHeads, act: ActHeads) -> str:
+        (tmp_path / "corpus.tsv").write_text("".join(lines), encoding="utf-8")
+        recipe = PolicyRecipe(
+            str(model_folder), tmp_path / "export", (Corpus(path=tmp_path / "corpus.tsv"),), tmp_path / "run",
+            sentences=20, chunk=chunk, act=act,
+        )  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            train(recipe, lambda share, what: None)
+        assert not (tmp_path / "export").exists()
+        return str(caught.value)
+
+    lines = toy_corpus.read_text(encoding="utf-8").splitlines(keepends=True)
+    none, some = ActHeads(()), ActHeads((0.2,))
+    assert refusal(lines[:999], ChunkHeads((1,)), none).startswith("train has 999 sentence pairs, too few to align")
+    few = "train has 9 sentence pairs that heads can learn from (2 to 60 words a side); expected 10 or more"
+    assert refusal(lines[:9], ChunkHeads(()), some) == few
+    assert refusal(lines, ChunkHeads((30,)), none).startswith("chunk-source-30: the sentences of train are too short")
