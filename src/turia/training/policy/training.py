@@ -159,9 +159,7 @@ class _Learner:
 
     def _boundary(self, name: str, data: Labelled, dev: Labelled) -> Perceptron:
         if not len(data.states) or not len(dev.states):
-            raise InputError(
-                f"{name}: the sentences of train are too short; give longer ones, or a smaller delay"
-            )
+            raise InputError(f"{name}: the sentences of train are too short; give longer ones, or a smaller delay")
         head = train_boundary_head(data, self.recipe.training, self.recipe.seed)
         self._finished(name, len(data.states), boundary_figures(head, dev))
         return head
