@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,13 @@ def recipe(folder: Path, model: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("relative", [False, True])
 def test_a_corpus_that_is_too_small_to_align_is_one_line(
-    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], relative: bool
 ) -> None:
-    assert main(["policy", "train", str(recipe(tmp_path, model_folder))]) == 2
+    # A model's folder may be relative to that of the recipe.
+    model = Path(os.path.relpath(model_folder, tmp_path)) if relative else model_folder
+    assert main(["policy", "train", str(recipe(tmp_path, model))]) == 2
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == "error: train has 5 sentence pairs, too few to align their words; expected 1000 or more"
     assert not (tmp_path / "export").exists()

@@ -27,10 +27,12 @@ def test_a_policy_prints_as_people_type_it() -> None:
     assert str(Whole()) == "whole"
 
 
-def test_one_row_is_as_sure_as_it_is_among_others() -> None:
+@pytest.mark.parametrize("shift", [0.0, 200.0, -200.0])
+def test_one_row_is_as_sure_as_it_is_among_others(shift: float) -> None:
     rng = np.random.default_rng(1)
-    logits, forbidden = (3 * rng.normal(size=(20, 50))).astype(np.float32), rng.random(50) < 0.5
+    logits, forbidden = (3 * rng.normal(size=(20, 50)) + shift).astype(np.float32), rng.random(50) < 0.5
     rows = [TargetRow(logits[0], each, forbidden).sureness() for each in logits]
     assert rows == pytest.approx(sureness(logits, forbidden).tolist(), rel=1e-5)
+    logits -= np.float32(shift)
     likeliest = np.exp(logits).max(axis=1, where=~forbidden, initial=0) / np.exp(logits).sum(axis=1)
     assert np.exp(rows) == pytest.approx(likeliest, rel=1e-4)

@@ -12,16 +12,16 @@ import torch
 
 from turia.errors import ModelError
 from turia.runtime.folder import SUMS_FILE, WEIGHTS_FILE, load_folder, read_sums, write_sums
-from turia.runtime.heads import HEADS_FILE, HeadList, head_list, load_heads
+from turia.runtime.heads import HEADS_FILE, HeadList, PerceptronHead, head_list, load_heads
 from turia.runtime.translator import Translator
-from turia.training.policy.heads import Perceptron, save_head
+from turia.training.policy.heads import Perceptron, stored_head
 
 
 @pytest.fixture
 def folder(model_folder: Path, tmp_path: Path) -> Path:
     copy = Path(shutil.copytree(model_folder, tmp_path / "model"))
     torch.manual_seed(1)
-    save_head(Perceptron(130, 4), copy / "head-act-0.2.onnx")
+    stored_head(Perceptron(130, 4)).save(copy / "head-act-0.2.bin")
     HeadList(read_sums(copy)[WEIGHTS_FILE], {"act-0.2": 130}).save(copy)
     write_sums(copy)
     return copy
@@ -59,8 +59,8 @@ def test_heads_of_another_model_are_refused(folder: Path) -> None:
 def test_another_version_is_refused_and_further_keys_are_passed_over(folder: Path) -> None:
     change(folder, colour="blue")
     assert head_list(load_folder(folder)).values == {"act-0.2": 130}
-    change(folder, version=1)
-    assert "heads.json: version 1, this Turia reads 2; train the heads again" in refusal(folder)
+    change(folder, version=2)
+    assert "heads.json: version 2, this Turia reads 3; train the heads again" in refusal(folder)
 
 
 def test_values_that_are_no_numbers_are_refused(folder: Path) -> None:
@@ -71,13 +71,36 @@ def test_values_that_are_no_numbers_are_refused(folder: Path) -> None:
 def test_a_head_that_is_not_listed_or_altered_is_refused(folder: Path) -> None:
     sums = folder / SUMS_FILE
     kept = [line for line in sums.read_text(encoding="utf-8").splitlines() if "head-act" not in line]
-    (folder / "head-act-0.2.onnx").write_bytes(b"something else")
-    assert "head-act-0.2.onnx: altered" in refusal(folder)
+    (folder / "head-act-0.2.bin").write_bytes(b"something else")
+    assert "head-act-0.2.bin: altered" in refusal(folder)
     sums.write_text("\n".join(kept) + "\n", encoding="utf-8")
-    assert "head-act-0.2.onnx: not in SHA256SUMS, so it cannot be checked" in refusal(folder)
+    assert "head-act-0.2.bin: not in SHA256SUMS, so it cannot be checked" in refusal(folder)
 
 
-def test_a_head_that_takes_other_values_is_refused_when_it_is_first_asked(folder: Path) -> None:
-    change(folder, values={"act-0.2": 64})
-    with pytest.raises(ModelError, match=r"head-act-0\.2\.onnx: cannot be run as a head of 64 values"):
-        load_heads(load_folder(folder))["act-0.2"](np.ones(64, dtype=np.float32))
+def test_a_head_that_takes_other_values_is_refused(folder: Path) -> None:
+    change(folder, values={"act-0.2": 100})
+    assert "head-act-0.2.bin: 2,116 bytes are no head of 100 values" in refusal(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"123", np.zeros(1, dtype=np.float32).tobytes()])
+def test_a_file_that_is_no_head_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "head-act-0.2.bin").write_bytes(content)
+    write_sums(folder)
+    assert f"head-act-0.2.bin: {len(content)} bytes are no head of 130 values" in refusal(folder)
+
+
+def test_a_head_of_values_that_are_no_numbers_is_refused(folder: Path) -> None:
+    path = folder / "head-act-0.2.bin"
+    numbers = np.fromfile(path, dtype=np.float32)
+    numbers[7] = np.nan
+    numbers.tofile(path)
+    write_sums(folder)
+    assert "head-act-0.2.bin: has values that are no numbers" in refusal(folder)
+
+
+def test_sums_out_of_all_bounds_are_certain() -> None:
+    # One inner value, twice what the head is shown.
+    head = PerceptronHead(np.array([[2.0, 0.0, 1.0]], dtype=np.float32), 0.0)
+    assert [head(np.array([value], dtype=np.float32)) for value in (-1e30, 0.0, 1e30)] == [0.5, 0.5, 1.0]
+    against = PerceptronHead(np.array([[2.0, 0.0, -1.0]], dtype=np.float32), 0.0)
+    assert against(np.array([1e30], dtype=np.float32)) == pytest.approx(0.0, abs=1e-200)

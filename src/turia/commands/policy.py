@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,8 @@ def train(
     from turia.training.policy.training import train as learn
 
     chosen = load_recipe(PolicyRecipe, recipe)
+    if "/" in chosen.model:  # a folder, relative to the recipe's own as all paths are
+        chosen = replace(chosen, model=str(recipe.parent / Path(chosen.model).expanduser()))
     if chosen.chunk.delays:
         needs("align", "word alignment")
     with Display("policy") as display:

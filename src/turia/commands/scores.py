@@ -105,7 +105,7 @@ def resegment(
 
 
 def sweep(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A sweep recipe.")],
+    recipes: Annotated[list[Path], typer.Argument(metavar="RECIPE", help="Sweep recipes, run one after the other.")],
     processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Translate everything again.")] = False,
 ) -> None:
@@ -117,8 +117,9 @@ def sweep(
     from turia.system.console import Display
 
     needs("plot")
-    with Display("sweep") as display:
-        results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
-    for table in tables(results.rows):
-        Console().print(table)
-    print(results.folder)
+    for recipe in recipes:
+        with Display("sweep") as display:
+            results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
+        for table in tables(results.rows):
+            Console().print(table)
+        print(results.folder)

@@ -26,7 +26,7 @@ class Act(LearnedPolicy):
 
     def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the probabilities have come to 1 - epsilon."""
-        shown = head_values(source, target.state, at.lag, target.sureness())
+        shown = head_values((source, target.state), at.lag, target.sureness())
         probability = heads[halting_head(self.lag_cost)](shown)
         total: float = memory.get("sum", 0.0) + probability
         halts = total >= 1 - self.epsilon

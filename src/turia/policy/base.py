@@ -37,6 +37,8 @@ Head = Callable[[npt.NDArray[np.float32]], float]
 """A small network that was trained for one model: a probability from what `head_values` puts together."""
 Heads = Mapping[str, Head]
 """By name."""
+_SUMMABLE = 60.0
+"""The exponentials of logits up to this can be added up as they are: so many float32 can hold of any vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,14 @@ class TargetRow(NamedTuple):
 
     def sureness(self) -> float:
         """The log-probability of the likeliest piece that can begin the next word."""
-        # As `sureness` below, in a third of the time: it is asked for each word that is read.
-        best = int(self.logits.argmax())
-        top = float(self.logits[best])
-        total = math.log(float(np.exp(self.logits - top).sum()))
-        return (float(self.logits[~self.forbidden].max()) - top if self.forbidden[best] else 0.0) - total
+        # As `sureness` below, in a fraction of the time: it is asked for each word that is read.
+        logits = self.logits
+        best = int(logits.argmax())
+        top = float(logits[best])
+        chosen = float(logits[~self.forbidden].max()) if self.forbidden[best] else top
+        if abs(top) < _SUMMABLE:
+            return chosen - math.log(float(np.exp(logits).sum()))
+        return chosen - top - math.log(float(np.exp(logits - top).sum()))
 
 
 def sureness(logits: npt.NDArray[np.float32], forbidden: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
@@ -180,9 +185,9 @@ class LearnedPolicy(Policy):
         """Whether the next word may be written; asked again after each word, until it says no."""
 
 
-def head_values(*parts: State | float) -> npt.NDArray[np.float32]:
-    """What a head is shown: states and single numbers, one after the other."""
-    return np.concatenate([np.atleast_1d(np.asarray(part, dtype=np.float32)) for part in parts])
+def head_values(states: Sequence[State], *numbers: float) -> npt.NDArray[np.float32]:
+    """What a head is shown: states, then single numbers, one after the other."""
+    return np.concatenate((*states, numbers), dtype=np.float32)
 
 
 def check_heads(policy: LearnedPolicy, known: Collection[str], model: str) -> None:

@@ -1,4 +1,4 @@
-"""Heads: what they learn, and that the exported graph says what the trained one says."""
+"""Heads: what they learn, and that the stored one says what the trained one says."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from turia.config import HeadTraining
-from turia.runtime.heads import OnnxHead
+from turia.runtime.heads import PerceptronHead
 from turia.training.policy.heads import (
     Perceptron,
     boundary_figures,
     halting_figures,
     halting_shares,
-    save_head,
+    stored_head,
     train_boundary_head,
     train_halting_head,
 )
@@ -64,10 +64,13 @@ def test_a_halting_head_waits_for_words_that_need_it_if_waiting_is_cheap(lag_cos
         assert loss > 2.0
 
 
-def test_the_exported_head_says_what_the_trained_one_says(tmp_path: Path) -> None:
+def test_the_stored_head_says_what_the_trained_one_says(tmp_path: Path) -> None:
     torch.manual_seed(2)
-    head = Perceptron(6, 4)
-    save_head(head, tmp_path / "head.onnx")
-    values = torch.randn(6)
-    expected = torch.sigmoid(head(values)).item()
-    assert OnnxHead(tmp_path / "head.onnx", 6)(values.numpy()) == pytest.approx(expected, abs=1e-6)
+    head = Perceptron(514, 64)
+    stored_head(head).save(tmp_path / "head.bin")
+    stored = PerceptronHead.load(tmp_path / "head.bin", 514)
+    values = 3 * torch.randn(200, 514)
+    expected = torch.sigmoid(head(values)).tolist()
+    assert min(expected) < 0.3
+    assert max(expected) > 0.7
+    assert [stored(each) for each in values.numpy()] == pytest.approx(expected, abs=1e-6)

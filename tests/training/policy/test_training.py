@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
-from turia.errors import ModelError
+from turia.errors import InputError, ModelError
 from turia.export.again import export_model
 from turia.export.random_model import made_up_words
+from turia.policy.base import Head, State
 from turia.runtime.folder import load_folder, read_sums
-from turia.runtime.heads import head_list
+from turia.runtime.heads import head_file, head_list
 from turia.runtime.translator import Translator
 from turia.stream.trace import Write
 from turia.training.policy.training import PolicyReport, train
@@ -44,6 +47,31 @@ def test_the_model_with_heads_runs_their_policies(trained: PolicyReport) -> None
 
     with pytest.raises(ModelError, match="needs the head chunk-source-2, the model has act-0"):
         translator.stream(policy="chunk", punctuation=True)
+
+
+def test_stored_heads_decide_as_exact_ones_would(trained: PolicyReport) -> None:
+    """The same words at the same time as with heads that compute in double precision, and how sure the model is too."""
+
+    def exact(name: str, values: int) -> Head:
+        numbers = np.fromfile(trained.folder / head_file(name), dtype="<f4").astype(np.float64)
+        rows = numbers[:-1].reshape(-1, values + 2)
+
+        def head(shown: State) -> float:
+            inner = np.maximum(rows[:, :-2] @ shown.astype(np.float64) + rows[:, -2], 0)
+            return float(1 / (1 + np.exp(-(inner @ rows[:, -1] + numbers[-1]))))
+
+        return head
+
+    translator = Translator.load(trained.folder)
+    exactly = Translator.load(trained.folder)
+    listed = head_list(load_folder(trained.folder)).values
+    exactly.model = replace(exactly.model, heads={name: exact(name, count) for name, count in listed.items()})
+    words = [f"{word}." if n % 9 == 8 else word for n, word in enumerate(made_up_words()[:27])]
+    for policy in ("chunk:delay=1,threshold=0.4", "act"):
+        streams = [each.stream(policy=policy, max_lag=6, punctuation=True) for each in (translator, exactly)]
+        found, expected = ([record for word in words for record in stream.push(word)] for stream in streams)
+        assert any(isinstance(record, Write) and record.reason == "policy" for record in found)
+        assert found == expected
 
 
 @pytest.mark.slow
@@ -84,3 +112,25 @@ def test_a_model_may_be_given_its_heads_in_its_own_folder(
     )  # fmt: skip
     train(recipe, lambda share, what: None)
     assert list(head_list(load_folder(own)).values) == ["act-0.5"]
+
+
+def test_a_corpus_that_is_too_small_or_too_short_is_refused_in_one_line(
+    model_folder: Path, toy_corpus: Path, tmp_path: Path
+) -> None:
+    def refusal(lines: list[str], chunk: ChunkHeads, act: ActHeads) -> str:
+        (tmp_path / "corpus.tsv").write_text("".join(lines), encoding="utf-8")
+        recipe = PolicyRecipe(
+            str(model_folder), tmp_path / "export", (Corpus(path=tmp_path / "corpus.tsv"),), tmp_path / "run",
+            sentences=20, chunk=chunk, act=act,
+        )  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            train(recipe, lambda share, what: None)
+        assert not (tmp_path / "export").exists()
+        return str(caught.value)
+
+    lines = toy_corpus.read_text(encoding="utf-8").splitlines(keepends=True)
+    none, some = ActHeads(()), ActHeads((0.2,))
+    assert refusal(lines[:999], ChunkHeads((1,)), none).startswith("train has 999 sentence pairs, too few to align")
+    few = "train has 9 sentence pairs that heads can learn from (2 to 60 words a side); expected 10 or more"
+    assert refusal(lines[:9], ChunkHeads(()), some) == few
+    assert refusal(lines, ChunkHeads((30,)), none).startswith("chunk-source-30: the sentences of train are too short")

@@ -1,4 +1,4 @@
-"""Heads: two-layer perceptrons on states, trained in minutes, and their export as small ONNX graphs.
+"""Heads: two-layer perceptrons on states, trained in minutes, and how they are stored.
 
 Letters: B samples, M lags, N numbers of a state, or of two of them joined.
 """
@@ -6,19 +6,16 @@ Letters: B samples, M lags, N numbers of a state, or of two of them joined.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
-import onnx
 import torch
 import torch.nn.functional as F
-from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from turia.config import HeadTraining
+from turia.runtime.heads import PerceptronHead
 from turia.training.policy.states import Floats, Labelled, Lagged
 
-OPSET, IR_VERSION = 17, 9
 _REST_WORDS = 10.0
 """Words of lag that are counted for a word that is not written when all has been read."""
 _LAG = -2
@@ -155,21 +152,9 @@ def halting_figures(head: Perceptron, data: Lagged) -> dict[str, float]:
     return {"loss": loss, "lag": lag, "loss of wait-k": fixed}
 
 
-def save_head(head: Perceptron, path: Path) -> None:
-    """values [1, N] -> probability [1, 1]"""
-    tensors = {name.replace(".", "_"): tensor.numpy() for name, tensor in head.state_dict().items()}
-    nodes = [
-        helper.make_node("Gemm", ["values", "first_weight", "first_bias"], ["inner"], transB=1),
-        helper.make_node("Relu", ["inner"], ["kept"]),
-        helper.make_node("Gemm", ["kept", "second_weight", "second_bias"], ["logit"], transB=1),
-        helper.make_node("Sigmoid", ["logit"], ["probability"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "head",
-        [helper.make_tensor_value_info("values", TensorProto.FLOAT, [1, head.first.in_features])],
-        [helper.make_tensor_value_info("probability", TensorProto.FLOAT, [1, 1])],
-        [numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in tensors.items()],
-    )
-    opsets = [helper.make_opsetid("", OPSET)]
-    onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="turia"), path)
+@torch.no_grad()
+def stored_head(head: Perceptron) -> PerceptronHead:
+    """As streams ask it."""
+    first, second = head.first, head.second
+    rows = torch.cat([first.weight, first.bias[:, None], second.weight.T], dim=1)
+    return PerceptronHead(rows.numpy(), float(second.bias))

@@ -144,7 +144,7 @@ def source_states(
                 over = [ChunkEnd(0, 0), *(end for end in chunks if end.source < word - delay)]
                 written = over[-1 - int(rng.integers(min(len(over), MOST_MISSED + 1)))].target
                 lag = word - written / model.gamma
-                states.append(head_values(state.states[sample.last_position(word)], lag))
+                states.append(head_values((state.states[sample.last_position(word)],), lag))
                 labels.append(word - delay in stops)
     return Labelled(np.array(states, dtype=np.float32), np.array(labels, dtype=bool))
 
@@ -165,7 +165,7 @@ def target_states(
         stops = {end.target for end in chunks}
         for written, row in enumerate(sample.first_rows()[1:], start=1):
             lag = min(int(needs[row]), sample.words) - written / model.gamma
-            states.append(head_values(found.decoded[row], lag))
+            states.append(head_values((found.decoded[row],), lag))
             labels.append(written in stops)
     return Labelled(np.array(states, dtype=np.float32), np.array(labels, dtype=bool))
 
@@ -213,7 +213,7 @@ def _under_lag(
             seen = min(needed, sample.words)
             ahead.append(seen - word / model.gamma)
             row, heard = firsts[word], found.encoded[sample.last_position(seen)]
-            states.append(head_values(heard, found.decoded[row], ahead[-1], found.sureness[row]))
+            states.append(head_values((heard, found.decoded[row]), ahead[-1], found.sureness[row]))
             losses.append(found.losses[row : ends[word]].sum())
             read.append(seen)
     return (

@@ -15,7 +15,7 @@ import numpy as np
 from turia.config import PolicyRecipe
 from turia.corpus.sentence_pairs import SentencePair, sentence_pairs
 from turia.engine.model import Model
-from turia.errors import ModelError
+from turia.errors import InputError, ModelError
 from turia.export.again import export_model
 from turia.policy.act import halting_head
 from turia.policy.chunk import source_head, target_head
@@ -28,7 +28,7 @@ from turia.training.policy.heads import (
     Perceptron,
     boundary_figures,
     halting_figures,
-    save_head,
+    stored_head,
     train_boundary_head,
     train_halting_head,
 )
@@ -42,6 +42,8 @@ from turia.training.policy.states import (
 )
 
 Show = Callable[[float, str], None]
+LEAST_SENTENCES = 10
+"""With fewer there is nothing to learn, or nothing to test it with."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
     heads = learner.learn()
     heads_folder.mkdir(exist_ok=True)
     for name, head in heads.items():
-        save_head(head, heads_folder / head_file(name))
+        stored_head(head).save(heads_folder / head_file(name))
     listed = HeadList(read_sums(again)[WEIGHTS_FILE], {name: head.first.in_features for name, head in heads.items()})
     listed.save(heads_folder)
     export_model(again, recipe.export, heads=[heads_folder / name for name in listed.files()])
@@ -134,6 +136,11 @@ class _Learner:
                 found = links[number] if links else []
                 ends.append(chunk_ends(found, len(source), len(target), recipe.chunk.least_words))
         self.sentences = len(samples)
+        if self.sentences < LEAST_SENTENCES:
+            raise InputError(
+                f"train has {self.sentences} sentence pairs that heads can learn from (2 to {recipe.max_words} words a "
+                f"side); expected {LEAST_SENTENCES} or more"
+            )
         # The last ones are for the figures.
         cut = len(samples) - max(1, round(recipe.training.dev_share * len(samples)))
         self.train, self.dev = (samples[:cut], ends[:cut]), (samples[cut:], ends[cut:])
@@ -151,6 +158,8 @@ class _Learner:
         return heads | self._halting()
 
     def _boundary(self, name: str, data: Labelled, dev: Labelled) -> Perceptron:
+        if not len(data.states) or not len(dev.states):
+            raise InputError(f"{name}: the sentences of train are too short; give longer ones, or a smaller delay")
         head = train_boundary_head(data, self.recipe.training, self.recipe.seed)
         self._finished(name, len(data.states), boundary_figures(head, dev))
         return head
