@@ -5,8 +5,8 @@
 
 Each side is measured in turn, in processes of its own, as its server measures itself when it begins: eight streams of
 the sample speech with the model, the policy, the search and the segmenter that it ships. Processor time is counted; the
-best round counts, and ratios are to be quoted. Today's code is also run with the policy of the earlier release, and with
-its model.
+best round counts, and ratios are to be quoted. Today's code is also run with the policy of the earlier release, and
+with its model.
 """
 
 from __future__ import annotations
