@@ -57,7 +57,7 @@ def main() -> None:
     with TemporaryDirectory(prefix="turia-") as folder, zipfile.ZipFile(given.wheel) as wheel:
         wheel.extractall(folder)
         before, model = Path(folder), given.model
-        sides: dict[str, tuple[Path, str, *tuple[str, ...]]] = {
+        sides: dict[str, tuple[Path, str, str, *tuple[str, ...]]] = {
             "release": (before, "auto", model),
             "now, native": (now, "native", model),
             "now, ONNX Runtime": (now, "onnx", model),
