@@ -6,6 +6,7 @@
 Time: a word of the sample speech, greedy and with a beam of 4; and source words a second of 1 to 64 streams, which
 translate the same 64 sentences of 12 words. All is processor time of one thread, measured in turn; the best round
 counts, and ratios are to be quoted. It needs the package ctranslate2, unless `--no-words` leaves out the first.
+`--rounds 0` measures no time.
 
 With `--threads`, the streams are also run with native code in so many threads. Then the clock on the wall counts, so
 the cores must be free; the file has the rates of one thread by that clock, too.
@@ -22,7 +23,6 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,14 +30,13 @@ from typing import Any
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
-from benchmarks.commit import commit
+from benchmarks.commit import stamp
 from benchmarks.int8 import dev_documents, translate
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.experiments.bench import processor
 from turia.experiments.contest import CTranslate2Streamer, Streamer, TuriaStreamer
 from turia.experiments.cost import sample
 from turia.export.as_ctranslate2 import save_as_ctranslate2
@@ -154,14 +153,15 @@ def main() -> int:
     given = parser.parse_args()
     translators = {kernels: Translator.load(given.model, kernels=kernels) for kernels in KINDS}
     models: dict[str, Model] = {kernels: translator.model for kernels, translator in translators.items()}
-    found: dict[str, Any] = {"machine": processor(), "date": str(date.today()), "commit": commit()}
-    found |= {"model": given.model, "kernels": [named(model.backend) for model in models.values()]}
-    if not given.no_words:
+    found: dict[str, Any] = stamp() | {"model": given.model}
+    found["kernels"] = [named(model.backend) for model in models.values()]
+    if given.rounds and not given.no_words:
         found["milliseconds_per_word"] = words_in_turn(models, find_model(given.model), given.rounds)
     if given.threads > 1:
         name = f"native, {given.threads} threads"
         models[name] = Translator.load(given.model, kernels="native", threads=given.threads).model
-    found["words_per_second"], found["words_per_second_by_the_clock"] = streams_in_turn(models, given.rounds)
+    if given.rounds:
+        found["words_per_second"], found["words_per_second_by_the_clock"] = streams_in_turn(models, given.rounds)
     if given.dev:
         found["quality"] = quality({str(name): one for name, one in translators.items()}, given.dev, given.sentences)
     text = json.dumps(found, indent=1)

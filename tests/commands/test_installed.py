@@ -27,6 +27,18 @@ def test_a_bench_in_json(
     assert capsys.readouterr().err.splitlines()[-1].startswith("error: no model 'no such model'")
 
 
+def test_without_ctranslate2_the_bench_says_so(
+    model_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turia.experiments.bench.QUICK", FEW)
+    monkeypatch.setattr("turia.commands.installed.find_spec", lambda name: None)
+    told = "the comparison with CTranslate2 needs the package ctranslate2, which is no part of Turia: "
+    assert main(["bench", str(model_folder), "--quick", "--no-naive", "--own-growth"]) == 0
+    assert f"{told}pip install ctranslate2" in capsys.readouterr().out.splitlines()
+    assert main(["bench", str(model_folder), "--contest"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"error: {told}pip install ctranslate2"
+
+
 @pytest.mark.parametrize("option", [["--preset", "small"], ["--precision", "int8"]])
 def test_what_is_for_random_weights_is_refused_beside_a_model(
     option: list[str], capsys: pytest.CaptureFixture[str]

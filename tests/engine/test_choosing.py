@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turia.engine.choosing import best_continuations, largest, log_probabilities
+from turia.engine.choosing import best_allowed, best_continuations, largest, log_probabilities
 from turia.text.symbols import BRK_ID, CLOSING_IDS, END_ID, SEP_ID
 
 
@@ -27,6 +27,15 @@ def test_the_largest_are_found_in_order(seed: int, size: int, count: int, differ
     assert len(set(found.tolist())) == len(found)
     for one, other in pairwise(found):
         assert values[one] > values[other] or one < other
+
+
+@given(seed=st.integers(0, 2**32 - 1), different=st.sampled_from([2, 50, 10**6]))
+def test_the_best_piece_that_is_allowed_is_the_first_of_those(seed: int, different: int) -> None:
+    random = np.random.default_rng(seed)
+    logits, forbidden = random.integers(different, size=20).astype(np.float32), random.random(20) < 0.5
+    forbidden[random.integers(20)] = False
+    values = [float("-inf") if never else value for value, never in zip(logits.tolist(), forbidden, strict=True)]
+    assert best_allowed(logits, forbidden) == values.index(max(values))
 
 
 def test_forbidden_pieces_have_no_probability_and_ends_are_one() -> None:

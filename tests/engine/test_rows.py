@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.engine.fakes import Echo, fake_model
+from tests.engine.fakes import Coin, Echo, SourceSeen, fake_model
+from tests.engine.speeches import spoken
+from turia.config import Encoder
 from turia.engine.backend import run_steps
 from turia.engine.rows import SentenceRows
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
+from turia.policy.table import parse_policy
 from turia.segmenter.online import GivenSegmenter
 
 MODEL = fake_model(Echo())
@@ -64,3 +71,29 @@ def test_a_restored_stream_has_the_rows_that_it_had(recompute: bool) -> None:
     stream = pushed("ka le mi no pu", [2, 9], recompute=recompute)
     again = Stream.restore(MODEL, GivenSegmenter([2, 9]), stream.state())
     assert unfed(again.current.writer) == unfed(stream.current.writer)
+
+
+@given(
+    speech=spoken(),
+    encoder=st.sampled_from(["pbe", "unidirectional"]),
+    policy=st.sampled_from(["wait-k:k=1", "wait-k:k=3", "hold-n:n=1", "local-agreement:n=2"]),
+    history=st.sampled_from([0, 10]),
+)
+def test_what_is_encoded_word_by_word_is_the_whole_window(
+    speech: tuple[list[str], list[int]], encoder: Encoder, policy: str, history: int
+) -> None:
+    """Each position sees what it would see if all that has been read were laid out and encoded at once."""
+    words, lengths = speech
+    settings = Settings(policy=parse_policy(policy), history=history)
+    stream = Stream(fake_model(Coin(), encoder), GivenSegmenter(lengths), settings)
+    for word in words:
+        writer, history_before = stream.current.writer, deepcopy(stream.history)
+        stream.push(word)
+        if writer is not stream.current.writer:
+            # The sentence has become history itself.
+            writer.history = history_before
+        encoded, _, _ = writer.states()
+        if isinstance(encoded, SourceSeen):
+            window = writer._source_window(writer.source, writer.closing)
+            whole = zip(window.ids.tolist(), writer._reach(window, encoder).tolist(), strict=True)
+            assert encoded.columns == tuple(whole)[: encoded.length]

@@ -68,4 +68,4 @@ def test_the_command_measures_it_alone(capsys: pytest.CaptureFixture[str]) -> No
     (match,) = json.loads(capsys.readouterr().out)["matches"]
     assert match["beam"] == 2
     assert main(["bench", "--contest"]) == 2
-    assert "--contest needs a MODEL" in capsys.readouterr().err
+    assert "the comparison with CTranslate2 needs a MODEL" in capsys.readouterr().err

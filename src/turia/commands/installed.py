@@ -114,13 +114,19 @@ def bench(
             k,
             history,
         )
-        if model is not None and find_spec("ctranslate2") and find_spec("onnx"):
-            report = replace(report, contest=_contest(folder, k, _CONTEST_BEAMS, quick, display.update, kernels))
+        alone = ""
+        try:
+            beside = _contest(model, k, _CONTEST_BEAMS, quick, display.update, kernels)
+            report = replace(report, contest=beside)
+        except InputError as reason:
+            alone = str(reason)
     if as_json:
         print(json.dumps(report.as_json(), allow_nan=False))
     else:
         for table in report.tables():
             Console().print(table)
+        if alone:
+            print(alone)
         print(f"{report.machine}, {report.settings['kernels']}")
 
 
@@ -151,19 +157,10 @@ def _bench_contest(
 ) -> None:
     from rich.console import Console
 
-    from turia.runtime.translator import find_model
     from turia.system.console import Display
 
-    if model is None:
-        raise InputError("--contest needs a MODEL: a beam of random weights has nothing to decide")
-    if find_spec("ctranslate2") is None:
-        raise InputError("--contest needs the package ctranslate2, which is no part of Turia: pip install ctranslate2")
-    # Whoever has onnx can read the weights of a model folder.
-    needs("hub", "--contest")
     with Display("bench") as display:
-        found = _contest(find_model(model), k, beams, quick, display.update, kernels)
-    if found is None:
-        raise InputError(f"there is no sample speech in the source language of {model} to measure with")
+        found = _contest(model, k, beams, quick, display.update, kernels)
     if as_json:
         print(json.dumps(found.as_json(), allow_nan=False))
     else:
@@ -171,24 +168,32 @@ def _bench_contest(
 
 
 def _contest(
-    folder: Path,
+    name: str | None,
     k: int,
     beams: Sequence[int],
     quick: bool,
     show: Callable[[float, str], None],
     kernels: Kernels | None,
-) -> Contest | None:
-    """A model folder beside CTranslate2; None if there is no speech in its language."""
+) -> Contest:
+    """A model beside CTranslate2. Refused if something is missing for it."""
+    if name is None:
+        raise InputError(
+            "the comparison with CTranslate2 needs a MODEL: a beam of random weights has nothing to decide"
+        )
+    if find_spec("ctranslate2") is None:
+        package = "the package ctranslate2, which is no part of Turia: pip install ctranslate2"
+        raise InputError(f"the comparison with CTranslate2 needs {package}")
+    # Whoever has onnx can read the weights of a model folder.
+    needs("hub", "the comparison with CTranslate2")
     from turia.experiments.contest import ROUNDS, contest
-    from turia.experiments.cost import SAMPLES, sample
+    from turia.experiments.cost import sample
     from turia.export.as_ctranslate2 import save_as_ctranslate2
-    from turia.runtime.translator import Translator
+    from turia.runtime.translator import Translator, find_model
     from turia.text.sentence_ends import sentences
 
+    folder = find_model(name)
     model = Translator.load(folder, kernels=kernels).model
     language = model.languages[0]
-    if not (SAMPLES / f"sample.{language.partition('-')[0]}.txt").exists():
-        return None
     said = sentences(sample(language), language)
     with TemporaryDirectory(prefix="turia-") as other:
         save_as_ctranslate2(folder, Path(other))

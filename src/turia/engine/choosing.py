@@ -53,6 +53,13 @@ def best_continuations(
     return Best(places[allowed], found[allowed], scores.max(axis=1))
 
 
+def best_allowed(logits: Logits, forbidden: Flags) -> int:
+    """The best piece that is not forbidden; of equal ones the first."""
+    best = int(logits.argmax())
+    # Mostly it is allowed, and then there is no need to look at all of them again.
+    return int(np.where(forbidden, -np.inf, logits).argmax()) if forbidden[best] else best
+
+
 def log_probabilities(logits: Logits, forbidden: Flags) -> Logits:
     """[V] of the pieces that are allowed; the closing symbols are one, by whichever name."""
     scores: Logits = _log_probabilities([logits], [forbidden])[0]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from turia.config import Encoder
 from turia.engine.backend import DecodeRequest, DecoderState, Logits, LookRequest, Steps
+from turia.engine.choosing import best_allowed
 from turia.engine.rows import Peek
 from turia.engine.writer import Writer
 from turia.policy.masks import flowing_reach, words_limit
@@ -110,7 +111,7 @@ class FlowWriter(Writer):
                 request = DecodeRequest(*self._unfed_with(memory, []))
                 ((state, logits),) = yield [request]
                 peeked = self._peeked = Peek(request, state, logits)
-            if int(np.where(self.forbidden([]), -np.inf, peeked.logits).argmax()) in STOPPING_IDS:
+            if best_allowed(peeked.logits, self.forbidden([])) in STOPPING_IDS:
                 # Whether to go on is the model's decision, not that of a search, which prefers early ends.
                 self._row = _LastRow(self._decoded, peeked.logits)
                 self._decoded, self._peeked = peeked.state, None

@@ -97,11 +97,31 @@ class SentenceRows:
         closed = self.closing is not None
         read = self._past_positions + len(self.source.ids) + (1 if closed else self._open_end)
         if self._encoded is None or self._encoded.length < read:
-            window = self._source_window(self.source, self.closing) if closed else self._open_window(self.source)
-            self._encoded = yield from self._encode_window(window)
+            if self._goes_on():
+                self._encoded = yield from self._encode_new()
+            else:
+                window = self._source_window(self.source, self.closing) if closed else self._open_window(self.source)
+                self._encoded = yield from self._encode_window(window)
             if self.reads and self._encodes_at_reads():
                 self.drafting.encodings.append(read)
         return self._encoded
+
+    def _goes_on(self) -> bool:
+        """Whether what is new sees what is before it and itself, and nothing else: the first block is complete. Then
+        there is no need to lay out the whole window, which takes longer the longer the history is."""
+        plain = self.model.anchor == "sentence" and not self.history.flowing and not self._open_end
+        alone = self.settings.first_block is None and self.shared is None
+        return plain and alone and bool(self.reads) and self._encoded is not None and not self._encodes_whole()
+
+    def _encode_new(self) -> Steps[EncoderState]:
+        """Encoder states of all that has been read, of which what is new comes one after the other."""
+        assert self._encoded is not None
+        known = self._encoded.length
+        ids = self.source.ids[known - self._past_positions :] + ([] if self.closing is None else [self.closing])
+        reach = np.arange(known + 1, known + len(ids) + 1)
+        state: EncoderState
+        (state,) = yield [EncodeRequest(self._encoded, np.array(ids, dtype=np.int64), reach)]
+        return state
 
     def _encode_window(self, window: Window) -> Steps[EncoderState]:
         """Encoder states of `window`, whose first positions may be known."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Searched, SearchRequest, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
+from turia.engine.choosing import best_allowed
 from turia.engine.displaced import DisplacedWords
 from turia.engine.draft import Drafted
 from turia.engine.rows import SentenceRows
@@ -130,7 +129,7 @@ class Writer(SentenceRows):
         pieces: list[int] = []
         while not pieces or not subwords.ends_word[pieces[-1]]:
             _, logits, now = yield from self._scores(pieces)
-            piece = int(np.where(self.forbidden(pieces), -np.inf, logits).argmax())
+            piece = best_allowed(logits, self.forbidden(pieces))
             if pieces and (piece in STOPPING_IDS or subwords.starts_word[piece]):
                 # Only with the space first: the word is over. The row that shows it will look again in its time, when
                 # more may have been read.

@@ -165,5 +165,5 @@ def sample(language: str) -> list[str]:
     """The words of the sample speech in a language, whatever its region."""
     path = SAMPLES / f"sample.{language.partition('-')[0]}.txt"
     if not path.exists():
-        raise InputError(f"there is no sample speech in {language!r} to measure policies with; use `turia sweep`")
+        raise InputError(f"there is no sample speech in {language!r} to measure with; use `turia sweep`")
     return path.read_text(encoding="utf-8").split()
