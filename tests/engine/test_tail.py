@@ -179,6 +179,22 @@ def test_a_tail_has_its_limits() -> None:
         stream.push_partial("ka")
 
 
+@pytest.mark.parametrize("target", ["2", "4s"])
+def test_a_lag_is_kept_by_the_times_of_the_final_words(target: str) -> None:
+    """A tail has no times. Where it turns out right, the controller knows what it would know without it."""
+    lengths, spoken = [5] * 8, SPEECH[:5] * 8
+    stream, without = (stream_of(Echo(), lengths, WaitK(4), target_lag=target) for _ in range(2))
+    for at, word in enumerate(spoken):
+        stream.push(word, 2.0 * at)
+        without.push(word, 2.0 * at)
+        assert stream.lag == without.lag
+        assert stream.settings == without.settings
+        stream.push_partial(" ".join(spoken[at + 1 : at + 4]))
+    # The words came slowly.
+    assert stream.lag.pace() == 0.5
+    assert stream.settings.policy == without.settings.policy != WaitK(4)
+
+
 @pytest.mark.parametrize("owed", [[["ka", []]], [["a b", [9]]], [["ka", ["x"]]], [["ka", [10**6]]], [3], "abc", None])
 def test_a_damaged_list_of_words_that_went_out_is_refused(owed: Any) -> None:
     state = stream_of(Echo(), [3], WaitK(1)).state()
