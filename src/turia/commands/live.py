@@ -9,7 +9,18 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.commands.options import Beam, History, KernelsOption, Pause, Policy, TargetLag, WaitK, check_address, check_timing, typed
+from turia.commands.options import (
+    Beam,
+    History,
+    KernelsOption,
+    Pause,
+    Policy,
+    TargetLag,
+    WaitK,
+    check_address,
+    check_timing,
+    typed,
+)
 from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
 from turia.formats.output import OutputFormat

@@ -174,8 +174,8 @@ class Stream:
 
     def push_steps(self, word: str, seconds: float | None = None) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        # Ghosts do not know the times of their words: how a lag is kept depends on them, as they say which sentences are
-        # those of the last minutes.
+        # Ghosts do not know the times of their words, on which it depends how a lag is kept: they also say which
+        # sentences are those of the last minutes.
         timed = seconds is not None and self._chosen().target_lag is not None
         if self.ghosts and self.ghosts[0].word == word and not timed:
             return self._become(self.ghosts[0])
