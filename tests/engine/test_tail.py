@@ -269,6 +269,9 @@ def test_whatever_the_revisions_words_are_those_that_the_final_words_give_at_tha
         found += new
         without += let_out(blind, [write.reason for write in writes(new)])
         assert json.dumps(stream.state()) == json.dumps(blind.state())
+        # What went out is what the stream goes on from.
+        shown = [write.word for write in writes(found) if write.sentence == stream.sentence]
+        assert shown == [*stream.current.words, *(owed.text for owed in stream.current.owed)]
         if data.draw(pauses):
             found += stream.push_pause()
             without += blind.push_pause()
