@@ -22,7 +22,7 @@ def written(folder: Path, sentences: list[str]) -> None:
             count += 1
         records.append(SentenceEnd(number, 5, len(sentence.split()), "given"))
     folder.mkdir(parents=True)
-    lines = trace_lines(Trace({"policy": "wait-k:k=4"}, [*records, End(10, count)]))
+    lines = trace_lines(Trace({"policy": "wait-k:k=4"}, (*records, End(10, count))))
     (folder / "000.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
