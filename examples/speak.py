@@ -21,7 +21,7 @@ async def read_words(speaker: Speaker) -> None:
 
 async def main(url: str) -> None:
     # If reading fails, the task group also ends the loop below.
-    async with Speaker(url, k=4) as speaker, asyncio.TaskGroup() as tasks:
+    async with Speaker(url) as speaker, asyncio.TaskGroup() as tasks:
         print(f"{url}/watch/{speaker.session}", file=sys.stderr, flush=True)
         tasks.create_task(read_words(speaker))
         async for event in speaker.events():

@@ -15,7 +15,7 @@ import pytest
 from tests.formats.cues import parse
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
-from turia.protocol.client import Speaker
+from turia.protocol.client import Follower, Speaker
 from turia.protocol.server_messages import TentativeText
 
 pytestmark = pytest.mark.slow
@@ -105,6 +105,47 @@ def test_what_is_wrong_is_told_in_a_line(command: list[str], capsys: pytest.Capt
     assert "detail" not in refused
     assert main([*command, "--k", "500"]) == 2
     assert capsys.readouterr().err.endswith("refused with 422: k is 500, expected a whole number from 1 to 100\n")
+    assert main([*command, "--policy", "whole"]) == 2
+    assert capsys.readouterr().err == "error: policy and k are both given; k is short for policy wait-k\n"
+    without_k = [*command[:3], *command[5:]]
+    assert main([*without_k, "--policy", "alignatt:f=0"]) == 2
+    assert capsys.readouterr().err == "error: policy alignatt: f is 0, expected a whole number from 1\n"
+    assert main([*without_k, "--policy", "hodl-n"]) == 2
+    assert "refused with 422: policy is a string, expected a policy: wait-k, whole, hold-n" in capsys.readouterr().err
+    assert main([*without_k, "--target-lag", "3m"]) == 2
+    assert "expected words such as 5, or seconds such as 3s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ([], {"k": 4}),  # the model's own
+        (["--policy", "hold-n:n=2"], {"k": 4, "policy": "hold-n:n=2"}),
+        (["--target-lag", "5"], {"k": 4, "target_lag": "5"}),
+        (["--k", "7"], {"k": 7}),
+    ],
+)
+def test_when_words_are_written_is_chosen(
+    server: FakeServer,
+    command: list[str],
+    options: list[str],
+    settings: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = tmp_path / "words"
+    words.write_text("ka le mi.\n")
+    assert main([*command[:3], *command[5:], *options, "--punctuation", str(words)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "ka le mi\n"
+    name = printed.err.split("/watch/")[1].split()[0]
+
+    async def first() -> dict[str, Any]:
+        async with Follower(server.url, name) as follower:
+            return await anext(follower.events())
+
+    found = asyncio.run(first())
+    assert {key: found[key] for key in ("k", "policy", "target_lag") if key in found} == settings
 
 
 def test_a_tail_is_shown_to_who_asks_and_brings_words_out_earlier(server: FakeServer) -> None:

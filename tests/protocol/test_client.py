@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import json
 import signal
 import threading
 import time
@@ -41,6 +42,7 @@ class Proxy(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         assert isinstance(self.server, Front)
         code, text = self.server.answer
+        self.server.asked = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
         self.send_response(code)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -52,6 +54,8 @@ class Proxy(BaseHTTPRequestHandler):
 
 class Front(HTTPServer):
     answer = (200, "{}")
+    asked = ""
+    """With the newest request."""
 
 
 @pytest.fixture
@@ -83,6 +87,34 @@ def test_only_a_server_of_ours_refuses_for_good(front: Front, code: int, text: s
 
     with pytest.raises(error, match=str(code)):
         asyncio.run(begin())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked"),
+    [
+        ({}, {}),
+        ({"k": 7}, {"k": 7}),
+        ({"policy": "hold-n:n=2", "target_lag": "3s"}, {"policy": "hold-n:n=2", "target_lag": "3s"}),
+    ],
+)
+def test_who_chooses_nothing_leaves_it_to_the_server_when_words_are_written(
+    front: Front, chosen: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    front.answer = (401, '{"detail":"an API key is needed"}')
+
+    async def begin() -> None:
+        async with Speaker(f"http://127.0.0.1:{front.server_port}", **chosen):
+            pass
+
+    with pytest.raises(InputError, match="401"):
+        asyncio.run(begin())
+    found = json.loads(front.asked)
+    assert {name: found[name] for name in ("k", "policy", "target_lag") if name in found} == asked
+
+
+def test_k_is_for_wait_k() -> None:
+    with pytest.raises(InputError, match="policy and k are both given"):
+        Speaker("http://127.0.0.1:1", k=3, policy="whole")
 
 
 def test_what_is_raised_where_no_server_answers() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.server.fakes import fake_translators
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
@@ -10,15 +12,18 @@ from turia.protocol.client_messages import NewSession, SettingsChange
 from turia.server.choices import StreamChoice, chosen_anew, chosen_stream, policy_keys, policy_of
 from turia.text.glossary import parse_glossary
 
+TRANSLATORS = fake_translators()
+
 
 def test_the_terms_of_one_direction_are_none_of_another() -> None:
-    choice = chosen_stream(fake_translators(), NewSession(glossary="ka\tmi"))
+    choice = chosen_stream(TRANSLATORS, NewSession(glossary="ka\tmi"))
     assert choice.glossary == parse_glossary("ka\tmi")
-    assert chosen_anew(choice, SettingsChange(1, k=3)).glossary == choice.glossary
-    assert chosen_anew(choice, SettingsChange(1, model="de-en")).glossary == choice.glossary
-    assert chosen_anew(choice, SettingsChange(1, model="en-de")).glossary is None
-    assert chosen_anew(choice, SettingsChange(1, model="en-de", glossary="le,no")).glossary == parse_glossary("le,no")
-    assert chosen_anew(choice, SettingsChange(1, glossary="")).glossary is None
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, k=3)).glossary == choice.glossary
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, model="de-en")).glossary == choice.glossary
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, model="en-de")).glossary is None
+    both = chosen_anew(TRANSLATORS, choice, SettingsChange(1, model="en-de", glossary="le,no"))
+    assert both.glossary == parse_glossary("le,no")
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, glossary="")).glossary is None
 
 
 def test_a_new_k_keeps_the_rest_of_wait_k_and_takes_the_place_of_any_other_policy() -> None:
@@ -37,8 +42,22 @@ def test_messages_and_stored_sessions_have_the_usual_wait_k_as_a_k() -> None:
 
 def test_who_chooses_a_policy_does_not_want_it_moved() -> None:
     choice = StreamChoice("de-en", WaitK(3), punctuation=True, target_lag="3s")
-    assert chosen_anew(choice, SettingsChange(1, k=5)).target_lag is None
-    assert chosen_anew(choice, SettingsChange(1, policy="hold-n:n=2")).target_lag is None
-    assert chosen_anew(choice, SettingsChange(1, model="en-de")).target_lag == "3s"
-    both = chosen_anew(choice, SettingsChange(1, k=5, target_lag="2s"))
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, k=5)).target_lag is None
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, policy="hold-n:n=2")).target_lag is None
+    assert chosen_anew(TRANSLATORS, choice, SettingsChange(1, model="en-de")).target_lag == "3s"
+    both = chosen_anew(TRANSLATORS, choice, SettingsChange(1, k=5, target_lag="2s"))
     assert (both.policy, both.target_lag) == (WaitK(5), "2s")
+
+
+def test_who_has_a_model_s_own_policy_gets_that_of_the_next_model() -> None:
+    """Which may be unable to run the first one's."""
+    translators = fake_translators()
+    translators["en-de"].model = replace(translators["en-de"].model, policy=HoldN(2))
+    usual = chosen_stream(translators, NewSession("de-en"))
+    assert usual.policy == WaitK(4)
+    other = chosen_anew(translators, usual, SettingsChange(1, model="en-de"))
+    assert other.policy == HoldN(2)
+    assert chosen_anew(translators, other, SettingsChange(1, model="de-en")).policy == WaitK(4)
+    assert chosen_anew(translators, usual, SettingsChange(1, model="en-de", k=7)).policy == WaitK(7)
+    chosen = chosen_stream(translators, NewSession("de-en", policy="hold-n:n=5"))
+    assert chosen_anew(translators, chosen, SettingsChange(1, model="en-de")).policy == HoldN(5)

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,26 +152,11 @@ def run(stream: Stream, listener: Listener, kind: OutputFormat, trace: Path | No
         )
 
 
-def run_to_server(
-    server: str,
-    model: str,
-    k: int,
-    punctuation: bool,
-    key: str | None,
-    listener: Listener,
-    also: Sequence[str] = (),
-    room: str | None = None,
-    take_room: bool = False,
-    latencies: Sequence[str] = (),
-) -> int:
+def run_to_server(chosen: Speaker, listener: Listener) -> int:
     """Captions by a session of a running server; gives the signal that ended it early, or 0."""
     listener.source.check(None)  # a missing file must not begin a session, or take a room
 
     async def speak() -> int:
-        chosen = Speaker(
-            server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also, room=room,
-            take_room=take_room, latencies=latencies,
-        )  # fmt: skip
         async with chosen as speaker:
             _say(speaker.page)
             _say(f"Operator: {speaker.operator_page}")

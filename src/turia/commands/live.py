@@ -9,7 +9,18 @@ from typing import Annotated, Literal
 import typer
 
 from turia.commands.extras import needs
-from turia.commands.options import Beam, History, KernelsOption, Pause, Policy, check_address, typed
+from turia.commands.options import (
+    Beam,
+    History,
+    KernelsOption,
+    Pause,
+    Policy,
+    TargetLag,
+    WaitK,
+    check_address,
+    check_timing,
+    typed,
+)
 from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
 from turia.formats.output import OutputFormat
@@ -58,7 +69,7 @@ def translate(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
     model: Annotated[str, typer.Option(help="A model's name or folder.")] = "de-en",
     policy: Policy = None,
-    k: Annotated[int | None, typer.Option(min=1, help="Words to wait; short for --policy wait-k:k=K.")] = None,
+    k: WaitK = None,
     gamma: Annotated[float | None, typer.Option(help="Target words per source word; by default the model's.")] = None,
     window: Annotated[int, typer.Option(min=0, help="Future words that the segmenter sees.")] = 2,
     history: History = None,
@@ -82,12 +93,7 @@ def translate(
     ] = None,
     pause: Pause = PAUSE,
     partials: Partials = True,
-    target_lag: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORDS|SECONDSs", help="Adjust the policy to keep this mean lag: 5 (words) or 3s (seconds)."
-        ),
-    ] = None,
+    target_lag: TargetLag = None,
     gpu: Annotated[bool, typer.Option("--gpu", help="Run on a GPU; needs onnxruntime-gpu.")] = False,
     kernels: KernelsOption = None,
     glossary: GlossaryOption = None,
@@ -131,7 +137,8 @@ def listen(
         str, typer.Option(metavar="NAME[:FOLDER]", help="moonshine (English), vosk:FOLDER or whisper:FOLDER.")
     ] = "moonshine",
     policy: Policy = None,
-    k: Annotated[int | None, typer.Option(min=1, help="Words to wait; short for --policy wait-k:k=K.")] = None,
+    k: WaitK = None,
+    target_lag: TargetLag = None,
     output: Annotated[OutputFormat, typer.Option("--format", help="Format of the output.")] = "text",
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="Also record what was written when.")] = None,
     beam: Beam = None,
@@ -161,6 +168,7 @@ def listen(
     """Listen to speech and translate it. Sound is recognised on this machine."""
     needs("audio", "`turia listen`")
     from turia.commands.listen import PIPE, Listener, SoundSource, run, run_to_server
+    from turia.protocol.client import Speaker
     from turia.server.serve import read_keys
     from turia.speech.choice import EXTRA_OF, load_recogniser, parse_choice
     from turia.speech.microphone import device_list
@@ -178,22 +186,25 @@ def listen(
     needs(EXTRA_OF[parse_choice(recogniser)[0]], f"the recogniser {recogniser}")
     source = SoundSource(file, device, rate, channels, fast)
     if to_server is not None:
-        if refused := typed(context, "policy", "output", "trace", "beam"):
+        if refused := typed(context, "output", "trace", "beam"):
             raise InputError(f"--to-server: the server translates, so {refused[0]} is not for this command to set")
         check_address("--to-server", to_server)
+        check_timing(policy, target_lag)
         language = model.partition("-")[0]
         listener = Listener(load_recogniser(recogniser, language), source, pause, partials)
         key = next(iter(read_keys(key_file)), None)
-        signal = run_to_server(
-            to_server, model, k or 4, punctuation, key, listener, also or (), room, take_room, latency or ()
-        )
+        chosen = Speaker(
+            to_server, model=model, k=k, policy=policy, target_lag=target_lag, punctuation=punctuation, key=key,
+            pause=0.0, also=also or (), room=room, take_room=take_room, latencies=latency or (),
+        )  # fmt: skip
+        signal = run_to_server(chosen, listener)
     else:
         if refused := typed(context, "key_file", "room", "take_room", "also", "latency"):
             raise InputError(f"--{refused[0].replace('_', '-')} is for a server's sessions: give --to-server too")
         from turia.runtime.translator import Translator
 
         translator = Translator.load(model)
-        stream = translator.stream(policy=policy, k=k, beam=beam, punctuation=punctuation)
+        stream = translator.stream(policy=policy, k=k, target_lag=target_lag, beam=beam, punctuation=punctuation)
         listener = Listener(load_recogniser(recogniser, translator.model.languages[0]), source, pause, partials)
         signal = run(stream, listener, output, trace, sys.stdout)
     if signal:
@@ -204,7 +215,9 @@ def send(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Words; by default standard input.")] = None,
     server: Annotated[str, typer.Option(metavar="URL", help="Address of a running server.")] = "http://127.0.0.1:8000",
     model: Annotated[str | None, typer.Option(help="Direction to use; by default the first of the server.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Words to wait: smaller is sooner, larger is better.")] = 4,
+    policy: Policy = None,
+    k: WaitK = None,
+    target_lag: TargetLag = None,
     feed: Feed = "words",
     punctuation: Annotated[
         bool, typer.Option("--punctuation", help="Take sentence ends from the punctuation of the input.")
@@ -227,12 +240,14 @@ def send(
     from turia.server.serve import read_keys
 
     check_address("--server", server)
+    check_timing(policy, target_lag)
     key = next(iter(read_keys(key_file)), None)
 
     async def speak() -> int:
         chosen = Speaker(
-            server, model=model, k=k, punctuation=punctuation, key=key, pause=0.0, also=also or (), room=room,
-            take_room=take_room, segmentation=segmentation, latencies=latency or (),
+            server, model=model, k=k, policy=policy, target_lag=target_lag, punctuation=punctuation, key=key,
+            pause=0.0, also=also or (), room=room, take_room=take_room, segmentation=segmentation,
+            latencies=latency or (),
         )  # fmt: skip
         async with chosen as speaker:
             print(speaker.page, f"Operator: {speaker.operator_page}", sep="\n", file=sys.stderr, flush=True)

@@ -14,6 +14,11 @@ Policy = Annotated[
     str | None,
     typer.Option(metavar="NAME[:KEY=VALUE,...]", help="When words are written: wait-k:k=4, hold-n:n=3, whole, ..."),
 ]
+WaitK = Annotated[int | None, typer.Option("--k", min=1, help="Words to wait; short for --policy wait-k:k=K.")]
+TargetLag = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS|SECONDSs", help="Adjust the policy to keep this mean lag: 5 (words) or 3s (seconds)."),
+]
 Pause = Annotated[
     float,
     typer.Option(min=0, max=3600, metavar="SECONDS", help="Silence that closes a sentence; 0 for never."),
@@ -53,6 +58,17 @@ def typed(context: typer.Context, *parameters: str) -> list[str]:
     """Those of the parameters that the user gave, even if with the default value."""
     sources = {name: context.get_parameter_source(name) for name in parameters}
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+def check_timing(policy: str | None, target_lag: str | None) -> None:
+    """Refuses parameters that no server would take. A policy that is unknown here may be one of the server's own."""
+    from turia.policy.lag import parse_target_lag
+    from turia.policy.table import POLICIES, parse_policy
+
+    if policy is not None and policy.strip().partition(":")[0] in POLICIES:
+        parse_policy(policy)
+    if target_lag is not None:
+        parse_target_lag(target_lag)
 
 
 def check_address(option: str, server: str) -> None:

@@ -174,9 +174,10 @@ class Stream:
 
     def push_steps(self, word: str, seconds: float | None = None) -> Steps[list[Record]]:
         """`push` for a driver of many streams."""
-        # Ghosts do not know the times of their words, on which a lag in seconds depends.
-        target = self._chosen().target_lag
-        if self.ghosts and self.ghosts[0].word == word and (target is None or target.unit == "words"):
+        # Ghosts do not know the times of their words, on which it depends how a lag is kept: they also say which
+        # sentences are those of the last minutes.
+        timed = seconds is not None and self._chosen().target_lag is not None
+        if self.ghosts and self.ghosts[0].word == word and not timed:
             return self._become(self.ghosts[0])
         return self._work(self._push(word, seconds), word)
 

@@ -37,6 +37,7 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         parser.add_argument("--rounding", choices=("floor", "ceil"), help="Of wait-k; by default floor.")
         parser.add_argument("--beam", type=int, help="Hypotheses of the search; by default the model's.")
         parser.add_argument("--max-lag", type=int, help="Words behind after which a policy has to write.")
+        parser.add_argument("--target-lag", help="Mean lag to keep by moving the policy: words, such as 5.")
         parser.add_argument("--punctuation", action="store_true", help="Sentence ends from the input's punctuation.")
         parser.add_argument("--segmentation", choices=("model", "punctuation", "free"), help="Where sentences end.")
         parser.add_argument("--reverse-model", help="With --segmentation free: a model of the opposite direction.")
@@ -47,8 +48,8 @@ class TuriaAgent(TextToTextAgent):  # type: ignore[misc]  # SimulEval has no typ
         chosen = self._chosen
         self._stream = self._translator.stream(
             policy=chosen.policy, k=chosen.k, rounding=chosen.rounding, gamma=chosen.gamma, window=chosen.window,
-            history=chosen.history, beam=chosen.beam, max_lag=chosen.max_lag, punctuation=chosen.punctuation,
-            segmentation=chosen.segmentation,
+            history=chosen.history, beam=chosen.beam, max_lag=chosen.max_lag, target_lag=chosen.target_lag,
+            punctuation=chosen.punctuation, segmentation=chosen.segmentation,
         )  # fmt: skip
         self._taken = 0
         """Source words that the stream has."""

@@ -1,6 +1,6 @@
 """A client of `turia serve` in Python: words in, events out, whatever the network does (docs/protocol.md).
 
-    async with Speaker("http://127.0.0.1:8000", k=4) as speaker:
+    async with Speaker("http://127.0.0.1:8000") as speaker:
         await speaker.say("Guten", "Tag")
         await speaker.end()
         async for event in speaker.events():
@@ -212,10 +212,11 @@ class Speaker(Follower):
         url: str,
         *,
         model: str | None = None,
-        k: int = 4,
+        k: int | None = None,
         punctuation: bool = False,
         key: str | None = None,
         policy: str | None = None,
+        target_lag: str | None = None,
         pause: float | None = None,
         on_tentative: Callable[[TentativeText], None] | None = None,
         also: Sequence[str] = (),
@@ -224,15 +225,19 @@ class Speaker(Follower):
         segmentation: Literal["model", "punctuation", "free"] | None = None,
         latencies: Sequence[str] = (),
     ) -> None:
-        """`pause`: seconds of silence after which the server closes a sentence, 0 for never; by default its own.
+        """`policy`: when words are written; `k` is short for wait-k. Without either, what the server has for the model.
+        `target_lag`: the mean lag to keep, such as "5" (words) or "3s". `pause`: seconds of silence after which the
+        server closes a sentence, 0 for never; by default its own.
 
         `also`: further models, which translate the same words into other languages. `room`: where the audience is;
         `take_room`: also if somebody speaks there already. `latencies`: further ones for the audience to choose from,
         each a k such as "8" or a policy.
         """
         super().__init__(url, "", on_tentative)
+        if k is not None and policy is not None:
+            raise InputError("policy and k are both given; k is short for policy wait-k")
         self._chosen = NewSession(
-            model, k, punctuation, policy, pause, also=tuple(also), room=room, take_room=take_room,
+            model, k, punctuation, policy, pause, target_lag, also=tuple(also), room=room, take_room=take_room,
             segmentation=segmentation, latencies=tuple(latencies),
         )  # fmt: skip
         self.page = ""
@@ -294,9 +299,16 @@ class Speaker(Follower):
         await self._add(partial(Pause, speaker=speaker))
         await self._send()
 
-    async def change(self, *, k: int | None = None, model: str | None = None) -> None:
+    async def change(
+        self,
+        *,
+        k: int | None = None,
+        model: str | None = None,
+        policy: str | None = None,
+        target_lag: str | None = None,
+    ) -> None:
         """Another latency from the next sentence on, or another direction."""
-        await self._add(partial(SettingsChange, k=k, model=model))
+        await self._add(partial(SettingsChange, k=k, model=model, policy=policy, target_lag=target_lag))
         await self._send()
 
     async def end(self) -> None:

@@ -319,10 +319,11 @@ class Captions:
 
     def _change(self, change: SettingsChange, clock: Clock) -> Steps[list[Event]]:
         old = self.choice
-        self.choice = chosen_anew(old, change)
+        self.choice = chosen_anew(self.translators, old, change)
         events: list[Event] = []
         try:
-            if change.k or change.policy or change.target_lag:
+            # The stream of another model begins with it.
+            if self.choice.model == old.model and (change.k or change.policy or change.target_lag):
                 change_stream(self.stream, self.choice)
         except (ModelError, ConfigError) as error:
             self.choice = replace(self.choice, policy=old.policy, target_lag=old.target_lag)

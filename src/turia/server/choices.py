@@ -84,6 +84,11 @@ def policy_of(k: int | None, text: str | None, before: Policy) -> Policy:
     return replace(before, k=k) if isinstance(before, WaitK) else WaitK(k)
 
 
+def own_policy(translators: Translators, model: str) -> Policy:
+    """What sessions have that choose neither k nor policy."""
+    return translators[model].model.policy if model in translators else WaitK()
+
+
 def policy_keys(policy: Policy) -> tuple[int, str | None]:
     """`k` and `policy` for messages and stored sessions. The usual wait-k is its k alone, as in release 0.1; beside any
     other policy `k` means nothing."""
@@ -123,7 +128,7 @@ def glossary_of(translators: Translators, choice: StreamChoice) -> Glossary | No
     return file.current() if choice.glossary is None and file is not None else choice.glossary
 
 
-def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
+def chosen_anew(translators: Translators, choice: StreamChoice, change: SettingsChange) -> StreamChoice:
     """With all of the change: what a new stream begins with."""
     changed = change.punctuation is not None
     punctuation = bool(change.punctuation) if changed else choice.punctuation
@@ -134,12 +139,15 @@ def chosen_anew(choice: StreamChoice, change: SettingsChange) -> StreamChoice:
         # An empty text: none of its own any more.
         own = parse_glossary(change.glossary) if change.glossary else None
     free = choice.free and not changed
+    # Who has what the model brought along gets what the other model brings along: that it can run.
+    usual = choice.policy == own_policy(translators, choice.model)
+    before = own_policy(translators, model) if usual and model != choice.model else choice.policy
     # Whoever chooses a fixed k or policy does not want it moved.
     fixed = change.k is not None or change.policy is not None
     return replace(
         choice,
         model=model,
-        policy=policy_of(change.k, change.policy, choice.policy),
+        policy=policy_of(change.k, change.policy, before),
         target_lag=change.target_lag if change.target_lag or fixed else choice.target_lag,
         punctuation=punctuation,
         glossary=own,
@@ -157,7 +165,7 @@ def check_change(translators: Translators, choice: StreamChoice, change: Setting
             # The cause may hold what was said.
             raise ProtocolError("settings", "the model cannot spell a term of the glossary") from None
     if change.model is not None or change.punctuation is not None:
-        begin_stream(translators, chosen_anew(choice, change))
+        begin_stream(translators, chosen_anew(translators, choice, change))
 
 
 def change_stream(stream: Stream, choice: StreamChoice) -> None:
@@ -183,8 +191,7 @@ def any_stream(translator: Translating, policy: Policy | None = None) -> Stream:
 def chosen_stream(translators: Translators, chosen: NewSession) -> StreamChoice:
     """What a client has chosen, and where it has chosen nothing what the model itself has."""
     model = chosen.model or next(iter(translators))
-    own = translators[model].model.policy if model in translators else WaitK()
-    policy = policy_of(chosen.k, chosen.policy, own)
+    policy = policy_of(chosen.k, chosen.policy, own_policy(translators, model))
     terms = None if chosen.glossary is None else parse_glossary(chosen.glossary)
     punctuation, free = chosen.punctuation or chosen.segmentation == "punctuation", chosen.segmentation == "free"
     return StreamChoice(model, policy, punctuation, chosen.pause, chosen.target_lag, glossary=terms, free=free)
