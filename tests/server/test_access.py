@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from turia.server import access
 from turia.server.access import LOCAL, Keys, Tickets, hash_secret, is_loopback, matches, origin_allowed
 from turia.server.limits import Bucket
 
@@ -25,6 +26,13 @@ def test_keys() -> None:
     assert keys.owner(None) is None
     assert "one" not in str(keys.owner("one"))
     assert Keys().owner(None) == LOCAL
+
+
+def test_no_secret_looks_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`turia relay SESSION` takes a session's id, which is made of a secret."""
+    drawn = iter(["-fgh", "--ab", "a-bc"])
+    monkeypatch.setattr(access.secrets, "token_urlsafe", lambda _: next(drawn))
+    assert access.new_secret() == "a-bc"
 
 
 def test_secrets_are_compared_by_hash() -> None:

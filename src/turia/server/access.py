@@ -26,8 +26,10 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]{1,253})(:[0-9]{1,5})?")
 
 
 def new_secret() -> str:
-    """256 random bits for a URL or a header."""
-    return secrets.token_urlsafe(32)
+    """256 random bits for a URL, a header or a command line, where a leading hyphen would make it an option."""
+    while (secret := secrets.token_urlsafe(32)).startswith("-"):
+        pass
+    return secret
 
 
 def hash_secret(secret: str) -> str:
