@@ -8,14 +8,17 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from turia.errors import ResourceError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+INTERRUPT_SECONDS = 0.2
+"""So long an interrupt may wait."""
 
 
 class TaskRunner(Protocol):
@@ -34,11 +37,12 @@ def in_processes(work: Callable[[Task], Result], tasks: Iterable[Task], processe
         running: deque[Future[Result]] = deque()
         try:
             for task in tasks:
-                running.append(pool.submit(work, task))
+                with _uninterrupted():
+                    running.append(pool.submit(work, task))
                 if len(running) > 2 * processes:
-                    yield running.popleft().result()
+                    yield _result(running.popleft())
             while running:
-                yield running.popleft().result()
+                yield _result(running.popleft())
         except (KeyboardInterrupt, GeneratorExit):
             # Do not wait for the tasks that are running: they may take long. GeneratorExit comes if the caller was
             # interrupted between two results.
@@ -59,6 +63,28 @@ def in_another_process(work: Callable[..., Result], *arguments: Any) -> Result:
     """The result of `work`, done in a process of its own, so that its memory is not counted to this one."""
     with _pool(1) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def _result(future: Future[Result]) -> Result:
+    done = False
+    while not done:
+        with _uninterrupted():
+            done = bool(wait([future], INTERRUPT_SECONDS).done)
+    return future.result()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An interrupt comes at the end of it. Amid the pool's own work it could leave a lock that the pool waits for."""
+    # Only the main thread is interrupted; Windows cannot hold a signal back.
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
