@@ -135,6 +135,7 @@ def test_corrections_reach_what_is_not_posted_yet(
                 asyncio.to_thread(main, ["relay", speaker.session, "--server", server.url, *options])
             )
             while "turia_viewers 1.0" not in server.get("/metrics")[1]:
+                assert not relaying.done()
                 await asyncio.sleep(0.05)
             await speaker.say("ka", "le.", "mi", "no.", "ka.")
             events = speaker.events()
@@ -192,6 +193,7 @@ def test_only_what_is_said_from_now_on_is_posted(
                 asyncio.to_thread(main, ["relay", f"{server.url}/watch/{speaker.session}", *options])
             )
             while "turia_viewers 1.0" not in server.get("/metrics")[1]:
+                assert not relaying.done()
                 await asyncio.sleep(0.05)
             await speaker.pause(speaker="Anna")
             await speaker.say("mi", "no.")
