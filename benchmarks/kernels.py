@@ -1,7 +1,7 @@
 """What native code gains in time, and what it changes in quality, beside ONNX Runtime and CTranslate2 in one run.
 
     python -m benchmarks.kernels de-en --out kernels.json [--rounds 3] [--threads 2] [--no-words]
-                                 [--dev deen.dev.tsv.xz --sentences 200]
+                                 [--dev deen.dev.tsv.xz dev2010.tsv.xz --sentences 200 --loss]
 
 Time: a word of the sample speech, greedy and with a beam of 4; and source words a second of 1 to 64 streams, which
 translate the same 64 sentences of 12 words. All is processor time of one thread, measured in turn; the best round
@@ -13,7 +13,9 @@ the cores must be free; the file has the rates of one thread by that clock, too.
 
 Quality, with `--dev`: BLEU of the model's own streams, with the reference's sentences. Native code rounds a few numbers
 otherwise, so now and then a sentence is written otherwise. The difference comes with its 95 % interval, by paired
-bootstrap. Exit code 1 if native code loses more than 0.1 BLEU.
+bootstrap. With `--loss` also the dev loss, and how far logits are from those of the same weights in float32
+(benchmarks/forced.py), and BLEU of float32. Exit code 1 if native code loses more than 0.1 BLEU, by the mean over the
+dev sets.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,6 +34,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.commit import stamp
+from benchmarks.forced import forced_pairs, in_float32, losses
 from benchmarks.int8 import dev_documents, translate
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
@@ -51,6 +55,7 @@ STREAMS = (1, 4, 16, 64)
 WORDS = 12
 """Of a sentence, where many streams run at once."""
 SAMPLES = 1000
+K = 4
 MOST_LOSS = 0.1
 
 
@@ -114,18 +119,23 @@ def _speak(model: Model, settings: Settings, speech: Sequence[Sequence[str]]) ->
 
 
 def quality(translators: dict[str, Translator], dev: Path, most: int) -> dict[str, Any]:
-    """BLEU of both, at k = 4."""
+    """BLEU of all; how the second differs from the first; and their losses, if the last one is float32."""
     documents = dev_documents(dev, next(iter(translators.values())), most)
     references = [target for document in documents for target in document.target]
-    texts = [translate(one, documents, 4, one.config.history) for one in translators.values()]
-    scores = [BLEU().corpus_score(text, [references]).score for text in texts]
-    return {
+    texts = {name: translate(one, documents, K, one.config.history) for name, one in translators.items()}
+    one, other, *_ = texts.values()
+    found = {
         "dev": dev.name,
         "sentences": len(references),
-        "bleu": dict(zip(translators, scores, strict=True)),
-        "interval": interval(texts[0], texts[1], references),
-        "same": sum(one == other for one, other in zip(*texts, strict=True)) / len(references),
+        "bleu": {name: BLEU().corpus_score(text, [references]).score for name, text in texts.items()},
+        "interval": interval(one, other, references),
+        "same": sum(map(str.__eq__, one, other)) / len(references),
     }
+    if "float32" in translators:
+        models = {name: translator.model for name, translator in translators.items()}
+        reference = models.pop("float32")
+        found["forced"] = losses(models, reference, forced_pairs(reference, documents, K))
+    return found
 
 
 def interval(one: list[str], other: list[str], references: list[str]) -> tuple[float, float]:
@@ -147,8 +157,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1, help="of native code, where many streams run at once")
     parser.add_argument("--no-words", action="store_true", help="leave out single streams, and so CTranslate2")
-    parser.add_argument("--dev", type=Path, help="document, source and target parted by tabs; .xz too")
-    parser.add_argument("--sentences", type=int, default=200, help="of --dev, the first so many; 0 takes all")
+    parser.add_argument(
+        "--dev", type=Path, nargs="+", default=[], help="document, source and target parted by tabs; .xz too"
+    )
+    parser.add_argument("--sentences", type=int, default=200, help="of each --dev, the first so many; 0 takes all")
+    parser.add_argument("--loss", action="store_true", help="of --dev, the dev loss, and all in float32 as well")
     parser.add_argument("--out", type=Path, help="file for the figures")
     given = parser.parse_args()
     translators = {kernels: Translator.load(given.model, kernels=kernels) for kernels in KINDS}
@@ -162,14 +175,17 @@ def main() -> int:
         models[name] = Translator.load(given.model, kernels="native", threads=given.threads).model
     if given.rounds:
         found["words_per_second"], found["words_per_second_by_the_clock"] = streams_in_turn(models, given.rounds)
-    if given.dev:
-        found["quality"] = quality({str(name): one for name, one in translators.items()}, given.dev, given.sentences)
+    with ExitStack() as stack:
+        compared = {str(name): one for name, one in translators.items()}
+        if given.loss:
+            compared["float32"] = stack.enter_context(in_float32(find_model(given.model)))
+        found["quality"] = [quality(compared, dev, given.sentences) for dev in given.dev]
     text = json.dumps(found, indent=1)
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
     print(text)
-    scores = found["quality"]["bleu"] if given.dev else dict.fromkeys(KINDS, 0.0)
-    return int(scores["onnx"] - scores["native"] > MOST_LOSS)
+    lost = [one["bleu"]["onnx"] - one["bleu"]["native"] for one in found["quality"]]
+    return int(sum(lost) > MOST_LOSS * len(lost))
 
 
 if __name__ == "__main__":

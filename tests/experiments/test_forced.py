@@ -1,0 +1,73 @@
+"""What runtimes make of the reference: benchmarks/forced.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.forced import SAMPLES, forced_pairs, in_float32, logits_of, loss_of, losses, resampled
+from turia.formats.documents import Document
+from turia.model.checkpoint import fill_model
+from turia.model.transformer import Transformer
+from turia.runtime.translator import Translator, find_model
+from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID
+from turia.training.transfer import starting_weights
+
+SPEECH = Document(
+    "d",
+    ["Wir müssen das heute entscheiden.", "—", "Ich danke Ihnen allen für die gute Arbeit."],
+    ["We have to decide this today.", "Nothing.", "I thank you all for the good work."],
+)
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("de-en", kernels="onnx")
+
+
+def test_pairs_are_laid_out_as_in_a_stream(translator: Translator) -> None:
+    first, last = forced_pairs(translator.model, [SPEECH], 4)
+    assert [first.target[0], first.target[-1]] == [DOC_ID, BRK_ID]
+    assert [last.source[0], last.target[0], last.source[-1], last.target[-1]] == [CONT_ID, CONT_ID, END_ID, END_ID]
+    assert translator.model.source_subwords.decode_words(last.source[1:5].tolist())[:2] == ["ich", "danke"]
+    assert len(first.limit) == len(first.target) - 1
+    assert first.limit[0] < first.limit[-1] == len(first.source)
+    assert not forced_pairs(replace(translator.model, max_positions=4), [SPEECH], 4)
+
+
+def test_float32_is_the_torch_model_with_the_same_weights(translator: Translator) -> None:
+    folder = find_model("de-en")
+    place, weights = starting_weights(folder)
+    model = Transformer(translator.config.shape).eval()
+    fill_model(model, weights, place)
+    pairs = forced_pairs(translator.model, [SPEECH], 4)
+    with in_float32(folder) as reference:
+        for pair in pairs:
+            fed = (pair.source, pair.reach, pair.target[:-1], pair.limit)
+            with torch.no_grad():
+                expected = model.logits(model(*(torch.from_numpy(ids)[None] for ids in fed))[0]).numpy()
+            np.testing.assert_allclose(logits_of(reference.model, pair), expected, atol=1e-3)
+        measured = losses({"one": translator.model, "other": reference.model}, reference.model, pairs)
+    assert measured["sentences"] == 2
+    assert measured["loss"]["other"] == measured["loss"]["float32"]
+    assert measured["logits"]["other"] == {"mean_error": 0, "rms_error": 0, "same_best_piece": 1}
+    assert 0 < measured["logits"]["one"]["rms_error"] < 0.2
+    assert measured["difference"] == pytest.approx(measured["loss"]["other"] - measured["loss"]["one"])
+
+
+def test_the_loss_is_the_cross_entropy() -> None:
+    logits, labels = np.random.default_rng(2).standard_normal((5, 9)), np.array([0, 8, 3, 3, 1])
+    expected = torch.nn.functional.cross_entropy(torch.from_numpy(logits), torch.from_numpy(labels), reduction="sum")
+    assert loss_of(logits, labels) == pytest.approx(float(expected))
+
+
+def test_the_interval_is_that_of_the_mean() -> None:
+    random = np.random.default_rng(3)
+    pieces = np.full(400, 10)
+    low, high = resampled(random.normal(0.5, 2.0, 400), pieces)
+    # 1.96 standard errors to each side, of the mean a piece.
+    assert high - low == pytest.approx(2 * 1.96 * 2.0 / 20 / 10, rel=4 / SAMPLES**0.5)
+    assert low < 0.05 < high
