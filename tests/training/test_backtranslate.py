@@ -77,7 +77,7 @@ class Backwards:
 @pytest.fixture
 def backwards(monkeypatch: pytest.MonkeyPatch) -> Backwards:
     fake = Backwards()
-    monkeypatch.setattr(module, "_translator", lambda folder: fake)
+    monkeypatch.setattr(module, "_translator", lambda folder, bfloat16: fake)
     return fake
 
 
@@ -151,6 +151,7 @@ def test_another_job_in_the_same_folder_is_refused_and_nothing_is_lost(
     tmp_path: Path, model: Path, text: Path, backwards: Backwards
 ) -> None:
     job, out = BacktranslateJob(model, text, GREEDY), tmp_path / "out"
+    assert job.digest() != BacktranslateJob(model, text, GREEDY, bfloat16=True).digest()
     backtranslate(job, out, processes=1)
     written = (out / "corpus.tsv.xz").read_bytes()
     sampled = replace(job, draw=Draw(0.7))

@@ -20,6 +20,7 @@ from turia.model.transformer import Transformer
 from turia.runtime.folder import AS_GIVEN, CONFIG_FILE, load_folder
 from turia.text.layout import Sentence, Window, closing_symbol, lay_out
 from turia.text.normalise import NORMALISATION, clean, normalise, part_joined_words
+from turia.training.precision import half_type
 from turia.training.run import RunFolder
 from turia.training.transfer import starting_shape, starting_weights
 
@@ -58,7 +59,7 @@ class _Properties:
 class TextTranslator:
     """The model of a run folder or a model folder. Drops are counted by the names in corpus/backtranslated.py."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bfloat16: bool = False) -> None:
         checkpoint, weights = starting_weights(folder)
         self._shape = starting_shape(folder, checkpoint)
         model = Transformer(self._shape)
@@ -70,7 +71,8 @@ class TextTranslator:
                 f"{folder}: trained on text of normalisation {self._properties.normalisation}, this Turia has "
                 f"{NORMALISATION}"
             )
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._half = half_type(device, cpu_bfloat16=True) if bfloat16 else None
         self._sentences = SentenceTranslator(model.to(device), self._target)
 
     @property
@@ -104,13 +106,14 @@ class TextTranslator:
         found: list[list[str]] = [[] for _ in lines]
         for batch in _batches(fits, [len(window.ids) for window in windows]):
             longest = max(len(lines[number].words) for number in batch)
-            translated = self._sentences.translate(
-                [windows[number] for number in batch],
-                [lines[number].opens for number in batch],
-                most=_MOST_PIECES + int(_MOST_PIECES_PER_WORD * max(1.0, self._properties.gamma) * longest),
-                draw=draw,
-                seed=int(np.random.default_rng([seed, batch[0]]).integers(2**62)),
-            )
+            with torch.autocast(self._sentences.device.type, self._half, enabled=self._half is not None):
+                translated = self._sentences.translate(
+                    [windows[number] for number in batch],
+                    [lines[number].opens for number in batch],
+                    most=_MOST_PIECES + int(_MOST_PIECES_PER_WORD * max(1.0, self._properties.gamma) * longest),
+                    draw=draw,
+                    seed=int(np.random.default_rng([seed, batch[0]]).integers(2**62)),
+                )
             for number, (pieces, ended) in zip(batch, translated, strict=True):
                 words = self._target.decode_words(pieces)
                 fault = find_fault(lines[number].words, words) if ended else "endless"
