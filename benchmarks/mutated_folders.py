@@ -21,9 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from turia.errors import InputError
-from turia.runtime.folder import write_sums
+from turia.runtime.folder import WEIGHTS_FILE, write_sums
 from turia.runtime.home import PACKAGED
+from turia.runtime.tensors import read_stored
 from turia.runtime.translator import Translator
 
 SECONDS, WAITING, MEMORY = 20, 900, 4 * 2**30
@@ -79,6 +82,19 @@ def external(folder: Path, chance: random.Random) -> str:
     place = chance.choice([b"../secret.x", b"/etc/passwd", b"a/../../b.x", b"subwords.mo", b"weights.\0in"])
     _put(path, data.replace(name, place))
     return f"{path.name}: {place!r}"
+
+
+def odd_numbers(folder: Path, chance: random.Random) -> str:
+    """Scales that are no numbers, or so large that scores are none."""
+    path = folder / WEIGHTS_FILE
+    data = bytearray(path.read_bytes())
+    name = chance.choice(["target_embedding", "memory", "decoder_layers.0.attention"])
+    numbers = read_stored(folder)[f"{name}.scale"]
+    value = chance.choice([float("nan"), float("inf"), 1e38])
+    place = data.find(numbers.tobytes())
+    data[place : place + numbers.nbytes] = np.full_like(numbers, value).tobytes()
+    _put(path, data)
+    return f"{name}.scale = {value}"
 
 
 # --- JSON and lists ---------------------------------------------------------------------------------------------------
@@ -162,8 +178,8 @@ def odd_vocabulary(folder: Path, chance: random.Random) -> str:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    truncated, flipped, flipped, grown, swapped, external, odd_value, odd_value, odd_value, deep, odd_sums, not_a_file,
-    odd_vocabulary,
+    truncated, flipped, flipped, grown, swapped, external, odd_numbers, odd_value, odd_value, odd_value, deep, odd_sums,
+    not_a_file, odd_vocabulary,
 )  # fmt: skip
 KEEP_SUMS = (odd_sums, not_a_file)
 
@@ -181,7 +197,7 @@ def mutate(place: Path, seed: int) -> str:
     """A spoilt folder at `place`; what was done to it."""
     chance = random.Random(seed)
     shutil.copytree(PACKAGED / "de-en", place, copy_function=os.link)
-    config = json.loads((place / "config.json").read_text()) | {"beam": 1}
+    config = json.loads((place / "config.json").read_text()) | {"beam": chance.choice([1, 4])}
     _put(place / "config.json", json.dumps(config).encode())
     _put(place / "SHA256SUMS", b"")
     write_sums(place)

@@ -103,7 +103,7 @@ typedef struct {
   int64_t closings, stoppings;
   int64_t *pieces;                   /* [max(most, longest) + 1] the best hypothesis: whole words, perhaps an end */
   Said *said;                        /* the same of each of its pieces, if it is a draft */
-  int64_t found;                     /* its pieces */
+  int64_t found;                     /* its pieces; none if the scores are no numbers */
 } Search;
 
 typedef struct {

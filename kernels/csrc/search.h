@@ -8,7 +8,8 @@ wanted, so the search ends as soon as all hypotheses begin with one and the same
 /* --- the best continuations ------------------------------------------------------------------------------------- */
 
 /* The logits of the pieces that are allowed, those that close a sentence as one. Gives what is to be subtracted from
-them, so that they are log-probabilities. `out` may be `logits`; it has room for a multiple of sixteen. */
+them, so that they are log-probabilities. `out` may be `logits`; it has room for a multiple of sixteen. Damaged weights
+give rows without a number: nothing is subtracted from these, so that what is forbidden stays so. */
 static float allow(int64_t vocabulary, const int64_t *closing, int64_t closings, const float *logits,
                    const uint8_t *forbidden, float *out) {
   const int64_t all = filled(vocabulary, LANES);
@@ -29,7 +30,7 @@ static float allow(int64_t vocabulary, const int64_t *closing, int64_t closings,
     }
     out[closing[0]] = first + logf(closed);
   }
-  return total;
+  return most > NOTHING ? total : 0;
 }
 
 /* The best continuations of several rows so far: the largest total first, of equal ones the first place. */
@@ -58,7 +59,8 @@ static float take_in(Continuations *c, const float *logits, float less, int64_t 
     for (int64_t j = 0; j < LANES && i + j < vocabulary; j++) {
       const float total = before + scores[j];
       const int64_t place = row * vocabulary + i + j;
-      if (scores[j] < NOTHING / 2 || (c->found == c->count && !is_better(c, c->found - 1, total, place))) continue;
+      /* What is no number is not at least anything. */
+      if (!(scores[j] >= NOTHING / 2) || (c->found == c->count && !is_better(c, c->found - 1, total, place))) continue;
       int64_t at = c->found < c->count ? c->found++ : c->found - 1;
       for (; at && is_better(c, at - 1, total, place); at--) {
         c->totals[at] = c->totals[at - 1];
@@ -247,6 +249,11 @@ static void grow(Beam *b, Search *result) {
   const Search *rules = b->rules;
   int64_t alive = 0, new_ends = 0, new_best = -1;
   double new_score = 0;
+  if (!b->best.found || b->depth == b->capacity) {
+    /* No score is a number: the weights are damaged, and there is no result. */
+    result->found = 0, b->is_done = 1;
+    return;
+  }
   if (rules->is_draft && end_draft(b, result)) return;
   for (int64_t i = 0; i < b->best.found; i++) {
     const int64_t row = b->best.places[i] / b->vocabulary, piece = b->best.places[i] % b->vocabulary;

@@ -10,7 +10,9 @@ import pytest
 
 from turia.engine.backend import Steps
 from turia.engine.beam import BeamSearch, Hypothesis
+from turia.engine.choosing import NO_NUMBERS
 from turia.engine.steering import ScoredRow
+from turia.errors import ModelError
 
 CAN, CAN_, CHANGE, FIND, T = 10, 11, 12, 13, 14
 """*can*; what *can't* begins with; *change*; *find*; and what *can't* ends with."""
@@ -44,6 +46,14 @@ def test_one_word_is_the_one_that_most_of_the_probability_lies_on(one_word: bool
     # *can't* is 0.40 in two pieces, *can change* 0.23 and *can find* 0.20: but *can* is 0.45.
     search = BeamSearch(Rules(), 4, cast(Any, None), 1, most=2, one_word=one_word)
     assert result_of(search.best(Hypothesis((), (), (), cast(Any, None), logits(None)))).pieces == found
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_scores_that_are_no_numbers_are_refused() -> None:
+    search = BeamSearch(Rules(), 4, cast(Any, None), 1, most=2)
+    damaged = Hypothesis((), (), (), cast(Any, None), np.full(20, np.nan, dtype=np.float32))
+    with pytest.raises(ModelError, match=NO_NUMBERS):
+        next(search.best(damaged))
 
 
 def result_of(steps: Steps[Hypothesis]) -> Hypothesis:

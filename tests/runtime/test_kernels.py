@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -90,6 +91,17 @@ def test_a_package_of_another_release_is_not_used(monkeypatch: pytest.MonkeyPatc
     slow = SimpleNamespace(INTERFACE=5, variants=lambda: ["portable"])
     monkeypatch.setitem(sys.modules, "turia_kernels", slow)
     assert kernels.why_no_package() == "this processor has neither AVX2 nor NEON"
+
+
+def test_without_a_package_that_can_be_loaded_onnx_runtime_runs_everything(
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "turia_kernels.py").write_text("raise ImportError('GLIBC_2.99 not found')\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "turia_kernels", raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert isinstance(open_runtime(folder), Runtime)
+    assert kernels.why_no_package() == "the package turia-kernels cannot be loaded: GLIBC_2.99 not found"
 
 
 def test_a_choice_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

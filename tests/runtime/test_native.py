@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from turia.engine.backend import (
 )
 from turia.engine.batcher import run_together
 from turia.engine.beam import BeamSearch, Ending, Hypothesis
-from turia.engine.choosing import best_continuations
+from turia.engine.choosing import NO_NUMBERS, best_continuations
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.steering import ScoredRow
@@ -445,6 +446,30 @@ def test_numbers_that_no_export_writes_are_refused(
     monkeypatch.setattr("turia.runtime.native.read_stored", lambda path, file: tensors | {name: change(tensors[name])})
     with pytest.raises(ModelError, match=complaint):
         NativeRuntime(folder, kernels.Kernels())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38])
+def test_a_model_whose_scores_are_no_numbers_is_refused(
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    # A library of before this test fails here. What follows would let it write behind its memory.
+    symbols = np.arange(VOCABULARY) <= END_ID
+    for variant, score in product(VARIANTS, (np.nan, -np.inf)):
+        logits = np.full(VOCABULARY, score, dtype=np.float32)
+        assert not len(kernels.Kernels(variant).choose([logits], [symbols], [0.0], np.array(CLOSING_IDS), 4)[0])
+    tensors = read_stored(folder.path)
+    scale = np.full_like(tensors["memory.scale"], value)
+    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path, file: tensors | {"memory.scale": scale})
+    rules = search_rules(folder, 0.3, False, 1.0)
+    for variant in VARIANTS:
+        damaged = NativeRuntime(folder, kernels.Kernels(variant))
+        request = SearchRequest(None, encoded(damaged, [3]), ids(1, 1), np.array([3]), rules, 4, 6, True, 6)
+        with pytest.raises(ModelError, match=f"{folder.path}: {NO_NUMBERS}"):
+            damaged.search([request])
+        with pytest.raises(ModelError, match=NO_NUMBERS):
+            found_in_python(damaged, request)
+        [drafted] = damaged.search([replace(request, draft=DraftRules(2, 0, 0.0))])
+        assert drafted.pieces == []
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -11,8 +11,9 @@ from typing import Protocol
 import numpy as np
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Steps
-from turia.engine.choosing import Choose, best_continuations
+from turia.engine.choosing import NO_NUMBERS, Choose, best_continuations
 from turia.engine.steering import ScoredRow
+from turia.errors import ModelError
 from turia.text.choice import Flags
 from turia.text.symbols import STOPPING_IDS
 
@@ -176,6 +177,8 @@ class BeamSearch:
         assert len(logits) == len(alive)
         forbidden = [self.rules.forbidden(self._word_begun(parent.pieces), self.may_end) for parent in alive]
         best = self.choose(logits, forbidden, [parent.score for parent in alive], count or self.width)
+        if not len(best.places):
+            raise ModelError(NO_NUMBERS)
         grown = []
         for place, score in zip(best.places.tolist(), best.scores.tolist(), strict=True):
             row, piece = divmod(place, len(logits[0]))

@@ -17,6 +17,7 @@ from turia.text.symbols import CLOSING_IDS
 
 Rows = npt.NDArray[np.float32]
 """[N, V]"""
+NO_NUMBERS = "the scores of the model are no numbers: its weights are damaged"
 
 
 class Best(NamedTuple):

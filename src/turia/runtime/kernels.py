@@ -83,8 +83,10 @@ def why_no_package() -> str | None:
     """The reason for which the package cannot be used here, or None."""
     if find_spec(_PACKAGE) is None:
         return "the package turia-kernels is not installed (docs/install.md)"
-    import turia_kernels
-
+    try:
+        import turia_kernels
+    except (ImportError, OSError) as error:  # built for another system, for one
+        return f"the package turia-kernels cannot be loaded: {error}"
     if turia_kernels.INTERFACE != _INTERFACE:
         return (
             f"turia-kernels has interface {turia_kernels.INTERFACE}, and this Turia uses {_INTERFACE}: "

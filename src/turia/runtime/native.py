@@ -28,7 +28,7 @@ from turia.engine.backend import (
     SearchRules,
     call_for,
 )
-from turia.engine.choosing import Best
+from turia.engine.choosing import NO_NUMBERS, Best
 from turia.errors import ModelError
 from turia.runtime.folder import WEIGHTS_FILE, ModelFolder
 from turia.runtime.packed import LOGITS, MEMORY, PACKED_FILE, shared_matrices
@@ -59,7 +59,7 @@ class NativeRuntime:
         shape = folder.config.shape
         self._part, self._address, self._new_aim, self._new_draft = Part, address, Aim, DraftAim
         self._rules: dict[tuple[int, bool], tuple[SearchRules, PackedRules]] = {}
-        self.kernels = kernels
+        self.kernels, self._path = kernels, folder.path
         self._encoder, self._decoder = _Packer(folder, kernels).sides()
         self._layers, self._heads = shape.decoder_layers, shape.heads
         self.can_look = folder.can_look
@@ -165,7 +165,8 @@ class NativeRuntime:
             states, every = running.wait()
             results = []
             for row, ((begin, kept, _, _), asked, found) in enumerate(zip(step.grown, requests, every, strict=True)):
-                assert found.pieces or asked.draft, "a search without a result"
+                if not found.pieces and asked.draft is None:
+                    raise ModelError(f"{self._path}: {NO_NUMBERS}")
                 state = TargetState(begin + len(asked.ids), kept, states[row : row + 1])
                 scores, margins = [score for score, _ in found.said], [top - score for score, top in found.said]
                 results.append(Searched(state, found.pieces, scores, margins))
