@@ -1,7 +1,10 @@
 """What runtimes make of one and the same text: dev loss, and how far their logits are from those of float32.
 
+    python -m benchmarks.kernels de-en --rounds 0 --loss --dev deen.dev.tsv.xz
+
 Every runtime is fed the reference, so no choice of a piece changes what comes after it, as it does in a translation.
-So the difference of two runtimes is found a hundred times more precisely than by BLEU.
+So two runtimes differ less by chance: on the dev sets of docs/bench-details.md the 95 % interval of their difference is
+0.02 % of the loss to each side, and 1 % of BLEU.
 """
 
 from __future__ import annotations
@@ -38,9 +41,11 @@ class Forced(NamedTuple):
     source: Ints
     """[S]"""
     reach: Ints
+    """[S] columns of the source that each position of it sees."""
     target: Ints
     """[R + 1] row r is fed piece r, and is to say piece r + 1."""
     limit: Ints
+    """[R] columns of the source that each row sees."""
 
 
 @contextmanager
@@ -53,7 +58,10 @@ def in_float32(folder: Path) -> Iterator[Translator]:
 
 
 def forced_pairs(model: Model, documents: Sequence[Document], k: int) -> list[Forced]:
-    """The pairs that have words on both sides and fit into the model, each without history, under wait-k."""
+    """The pairs that have words on both sides and fit into the model, each without history, under wait-k. For models
+    of Turia's own: others begin with the piece of a language."""
+    assert model.source_piece is None
+    assert model.target_piece is None
     found = []
     for document in documents:
         last = len(document.source) - 1

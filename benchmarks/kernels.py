@@ -68,7 +68,7 @@ def words_in_turn(models: dict[str, Model], folder: Path, rounds: int) -> dict[s
     with TemporaryDirectory(prefix="turia-") as other:
         save_as_ctranslate2(folder, Path(other))
         for beam in BEAMS:
-            settings = Settings(k=4, gamma=one.gamma, history=0, beam=beam)
+            settings = Settings(k=K, gamma=one.gamma, history=0, beam=beam)
             contestants: dict[str, Streamer] = {
                 **{name: TuriaStreamer(model, settings) for name, model in models.items()},
                 "CTranslate2": CTranslate2Streamer(Path(other), one, settings),
@@ -101,7 +101,7 @@ def streams_in_turn(models: dict[str, Model], rounds: int) -> tuple[Rates, Rates
                 spoken = [speech[first::streams] for first in range(streams)]
                 spoken = spoken if turn else [one[:1] for one in spoken]
                 for name, model in models.items():
-                    settings = Settings(k=4, gamma=model.gamma, history=0, beam=beam)
+                    settings = Settings(k=K, gamma=model.gamma, history=0, beam=beam)
                     began = time.process_time(), time.perf_counter()
                     run_together([_speak(model, settings, one) for one in spoken], model.backend, 4 * most)
                     took = time.process_time() - began[0], time.perf_counter() - began[1]
@@ -119,7 +119,7 @@ def _speak(model: Model, settings: Settings, speech: Sequence[Sequence[str]]) ->
 
 
 def quality(translators: dict[str, Translator], dev: Path, most: int) -> dict[str, Any]:
-    """BLEU of all; how the second differs from the first; and their losses, if the last one is float32."""
+    """BLEU of all; how the second differs from the first; and the losses of these two, if float32 is among them."""
     documents = dev_documents(dev, next(iter(translators.values())), most)
     references = [target for document in documents for target in document.target]
     texts = {name: translate(one, documents, K, one.config.history) for name, one in translators.items()}
@@ -129,7 +129,7 @@ def quality(translators: dict[str, Translator], dev: Path, most: int) -> dict[st
         "sentences": len(references),
         "bleu": {name: BLEU().corpus_score(text, [references]).score for name, text in texts.items()},
         "interval": interval(one, other, references),
-        "same": sum(map(str.__eq__, one, other)) / len(references),
+        "same": sum(mine == theirs for mine, theirs in zip(one, other, strict=True)) / len(references),
     }
     if "float32" in translators:
         models = {name: translator.model for name, translator in translators.items()}
@@ -164,6 +164,8 @@ def main() -> int:
     parser.add_argument("--loss", action="store_true", help="of --dev, the dev loss, and all in float32 as well")
     parser.add_argument("--out", type=Path, help="file for the figures")
     given = parser.parse_args()
+    if given.loss and not given.dev:
+        parser.error("--loss needs --dev")
     translators = {kernels: Translator.load(given.model, kernels=kernels) for kernels in KINDS}
     models: dict[str, Model] = {kernels: translator.model for kernels, translator in translators.items()}
     found: dict[str, Any] = stamp() | {"model": given.model}

@@ -50,7 +50,9 @@ def test_a_policy_that_looks_asks_the_model_at_most_twice_as_often_as_wait_k(pol
 def test_bench_prints_what_policies_cost(model_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--quick", "--policy", "hold-n:n=2", "--beam", "1", "--beam", "2", "--json"]
     assert main(["bench", str(model_folder), *options]) == 0
-    rows = json.loads(capsys.readouterr().out)["policies"]
+    found = json.loads(capsys.readouterr().out)
+    rows = found["policies"]
+    assert found["kernels"].startswith(("native", "ONNX Runtime"))
     assert [(row["policy"].partition(":")[0], row["beam"]) for row in rows] == [
         ("wait-k", 1), ("hold-n", 1), ("wait-k", 2), ("hold-n", 2),
     ]  # fmt: skip
@@ -64,6 +66,10 @@ def test_bench_prints_what_policies_cost(model_folder: Path, capsys: pytest.Capt
         (["--policy", "hold-n"], "--policy needs a MODEL"),
         (["--beam", "4"], "--beam is for --policy"),
         (["de-en", "--policy", "hold-m"], "no policy 'hold-m'; did you mean 'hold-n'?"),
+        (["de-en", "--policy", "hold-n", "--contest"], "--contest has no effect with --policy"),
+        (["de-en", "--policy", "hold-n", "--k", "6"], "--k has no effect with --policy"),
+        (["de-en", "--contest", "--history", "60"], "--history has no effect with --contest"),
+        (["de-en", "--contest", "--own-growth"], "--own-growth has no effect with --contest"),
     ],
 )
 def test_what_cannot_be_measured(arguments: list[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What runtimes make of the reference: benchmarks/forced.py."""
+"""What runtimes make of the reference: benchmarks/forced.py, and its place in benchmarks/kernels.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from benchmarks.forced import SAMPLES, forced_pairs, in_float32, logits_of, loss_of, losses, resampled
+from benchmarks.kernels import interval, main
 from turia.formats.documents import Document
 from turia.model.checkpoint import fill_model
 from turia.model.transformer import Transformer
@@ -56,6 +57,8 @@ def test_float32_is_the_torch_model_with_the_same_weights(translator: Translator
     assert measured["logits"]["other"] == {"mean_error": 0, "rms_error": 0, "same_best_piece": 1}
     assert 0 < measured["logits"]["one"]["rms_error"] < 0.2
     assert measured["difference"] == pytest.approx(measured["loss"]["other"] - measured["loss"]["one"])
+    low, high = measured["interval"]
+    assert low < measured["difference"] < high
 
 
 def test_the_loss_is_the_cross_entropy() -> None:
@@ -71,3 +74,26 @@ def test_the_interval_is_that_of_the_mean() -> None:
     # 1.96 standard errors to each side, of the mean a piece.
     assert high - low == pytest.approx(2 * 1.96 * 2.0 / 20 / 10, rel=4 / SAMPLES**0.5)
     assert low < 0.05 < high
+
+
+def test_a_difference_that_is_the_same_for_every_piece_has_no_interval() -> None:
+    """However long the sentences are that were drawn: what they lose is divided by their own pieces."""
+    pieces = np.random.default_rng(4).integers(1, 60, size=50)
+    assert resampled(0.25 * pieces.astype(np.float64), pieces) == (0.25, 0.25)
+
+
+def test_of_texts_that_are_equal_bleu_does_not_differ() -> None:
+    references = [f"the {number} good words of sentence {number}" for number in range(30)]
+    worse = [text.replace("good", "bad") if number % 3 else text for number, text in enumerate(references)]
+    assert interval(worse, worse, references) == (0, 0)
+    low, high = interval(worse, references, references)
+    assert 0 < low < high
+    low, high = interval(references, worse, references)
+    assert low < high < 0
+
+
+def test_the_loss_is_that_of_a_dev_set(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["kernels", "de-en", "--rounds", "0", "--loss"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "--loss needs --dev" in capsys.readouterr().err

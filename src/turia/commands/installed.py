@@ -70,6 +70,8 @@ def bench(
     from turia.runtime.translator import Translator, find_model
     from turia.system.console import Display
 
+    if policy or contest:
+        _refuse_idle_options(context, "--policy" if policy else "--contest")
     if policy:
         _bench_policies(model, policy, beam or [1], quick, as_json, kernels)
         return
@@ -128,6 +130,16 @@ def bench(
         if alone:
             print(alone)
         print(f"{report.machine}, {report.settings['kernels']}")
+
+
+def _refuse_idle_options(context: typer.Context, only: str) -> None:
+    """What would have no effect where a policy or the contest is measured alone."""
+    idle = {name: f"--{name}" for name in ("preset", "precision", "history")}
+    idle |= {"naive": "--no-naive", "own_growth": "--own-growth"}
+    if only == "--policy":
+        idle |= {"contest": "--contest", "k": "--k"}
+    if given := typed(context, *idle):
+        raise InputError(f"{idle[given[0]]} has no effect with {only}; leave it out")
 
 
 def _bench_policies(

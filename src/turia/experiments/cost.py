@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from turia.engine.stream import Stream
 from turia.errors import InputError
 from turia.policy.base import Policy
 from turia.policy.waitk import WaitK
+from turia.runtime.kernels import named
 from turia.runtime.translator import Translator
 
 SAMPLES = Path(__file__).parents[1] / "server" / "static"
@@ -109,15 +110,17 @@ class PolicyCosts:
     """What `turia bench --policy` found."""
 
     model: str
-    rows: list[PolicyCost] = field(default_factory=list)
+    kernels: str
+    """What computed."""
+    rows: list[PolicyCost]
 
     def as_json(self) -> dict[str, Any]:
         rows = [asdict(row) | row.cost.as_json() for row in self.rows]
-        return {"model": self.model, "policies": rows}
+        return {"model": self.model, "kernels": self.kernels, "policies": rows}
 
     def table(self) -> Table:
-        table = Table(title=f"{self.model}: what policies cost", box=box.SIMPLE_HEAD)
-        table.add_column("policy")
+        table = Table(title=f"{self.model}: what policies cost; {self.kernels}", box=box.SIMPLE_HEAD)
+        table.add_column("policy", overflow="fold")
         for name in ("beam", "calls a word", "rows a word", "words/s", "time to wait-k"):
             table.add_column(name, justify="right")
         for row in self.rows:
@@ -158,7 +161,7 @@ def policy_costs(
             base = base or seconds
             rows.append(PolicyCost(str(policy), beam, cost, seconds / base if base else 0.0))
     show(1.0, "done")
-    return PolicyCosts(translator.model.name, rows)
+    return PolicyCosts(translator.model.name, named(translator.model.backend), rows)
 
 
 def sample(language: str) -> list[str]:
