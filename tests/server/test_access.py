@@ -31,7 +31,7 @@ def test_keys() -> None:
 def test_no_secret_looks_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
     """`turia relay SESSION` takes a session's id, which is made of a secret."""
     drawn = iter(["-fgh", "--ab", "a-bc"])
-    monkeypatch.setattr(access.secrets, "token_urlsafe", lambda _: next(drawn))
+    monkeypatch.setattr("turia.server.access.secrets.token_urlsafe", lambda _: next(drawn))
     assert access.new_secret() == "a-bc"
 
 
