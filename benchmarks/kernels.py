@@ -14,8 +14,8 @@ the cores must be free; the file has the rates of one thread by that clock, too.
 Quality, with `--dev`: BLEU of the model's own streams, with the reference's sentences. Native code rounds a few numbers
 otherwise, so now and then a sentence is written otherwise. The difference comes with its 95 % interval, by paired
 bootstrap. With `--loss` also the dev loss, and how far logits are from those of the same weights in float32
-(benchmarks/forced.py), and BLEU of float32. Exit code 1 if native code loses more than 0.1 BLEU, by the mean over the
-dev sets.
+(benchmarks/forced.py), and BLEU of float32. Exit code 1 if native code loses more than 0.1 BLEU on any dev set: what it
+gains on one does not make up for another.
 """
 
 from __future__ import annotations
@@ -186,8 +186,7 @@ def main() -> int:
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
     print(text)
-    lost = [one["bleu"]["onnx"] - one["bleu"]["native"] for one in found["quality"]]
-    return int(sum(lost) > MOST_LOSS * len(lost))
+    return int(any(one["bleu"]["onnx"] - one["bleu"]["native"] > MOST_LOSS for one in found["quality"]))
 
 
 if __name__ == "__main__":

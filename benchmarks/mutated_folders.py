@@ -85,12 +85,12 @@ def external(folder: Path, chance: random.Random) -> str:
 
 
 def odd_numbers(folder: Path, chance: random.Random) -> str:
-    """Scales that are no numbers, or so large that scores are none."""
+    """Scales that are no numbers, which loading refuses, or so large that scores are none."""
     path = folder / WEIGHTS_FILE
     data = bytearray(path.read_bytes())
     name = chance.choice(["target_embedding", "memory", "decoder_layers.0.attention"])
     numbers = read_stored(folder)[f"{name}.scale"]
-    value = chance.choice([float("nan"), float("inf"), 1e38])
+    value = chance.choice([float("nan"), float("inf"), 1e38, -1e38])
     place = data.find(numbers.tobytes())
     data[place : place + numbers.nbytes] = np.full_like(numbers, value).tobytes()
     _put(path, data)

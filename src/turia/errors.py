@@ -8,7 +8,8 @@
     ├── ResourceError           the machine said no (disk full, port taken); the command line exits with 1
     └── Stopped                 no fault: a signal ended long work, and what was done is kept; 128 + its number
 
-Rules: invariants of our own code are `assert`s, never these. A message is one line.
+Rules: invariants of our own code are `assert`s, never these. `python -O` removes those, so what keeps native code from
+memory that is not its own is a `RuntimeError` or an `IndexError`. A message is one line.
 """
 
 from __future__ import annotations

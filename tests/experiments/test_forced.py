@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,6 +91,22 @@ def test_of_texts_that_are_equal_bleu_does_not_differ() -> None:
     assert 0 < low < high
     low, high = interval(references, worse, references)
     assert low < high < 0
+
+
+@pytest.mark.parametrize(("gains", "code"), [((-0.09, -0.09), 0), ((2.0, -0.2), 1), ((-0.2, 2.0), 1), ((), 0)])
+def test_one_dev_set_does_not_hide_what_another_loses(
+    gains: tuple[float, ...], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter(gains)
+
+    def load(name: str, kernels: str) -> SimpleNamespace:
+        return SimpleNamespace(model=SimpleNamespace(backend=None))
+
+    monkeypatch.setattr(Translator, "load", load)
+    monkeypatch.setattr("benchmarks.kernels.quality", lambda *_: {"bleu": {"onnx": 20.0, "native": 20.0 + next(found)}})
+    sets = ["--dev", *(str(number) for number in range(len(gains)))] if gains else []
+    monkeypatch.setattr("sys.argv", ["kernels", "de-en", "--rounds", "0", *sets])
+    assert main() == code
 
 
 def test_the_loss_is_that_of_a_dev_set(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -14,10 +15,11 @@ from turia.config import ModelSettings, Positions
 from turia.engine.backend import DecodeRequest, EncodeRequest
 from turia.export.folder import write_folder
 from turia.model.transformer import Transformer
-from turia.runtime.folder import ModelConfig, load_folder
+from turia.runtime.folder import WEIGHTS_FILE, ModelConfig, load_folder, write_sums
 from turia.runtime.graphs import Runtime
 from turia.runtime.rows import Floats
 from turia.runtime.shape import Precision, Shape, shape_of
+from turia.runtime.tensors import read_stored
 from turia.text.layout import Ints
 
 Norm = Literal["pre", "post"]
@@ -72,6 +74,13 @@ def make_both(folder: Path, norm: Norm, joint: bool, precision: Precision, posit
     save_subwords(shape, folder / "subwords")
     write_folder(folder / "model", config_of(shape, precision), weights_of(model), "a card\n", folder / "subwords")
     return Both(model, Runtime(load_folder(folder / "model")))
+
+
+def put_number(folder: Path, name: str, value: float) -> None:
+    """As the last number of a tensor of the folder, whose sums then fit."""
+    with (folder / WEIGHTS_FILE).open("r+b") as file:
+        read_stored(folder, mmap.mmap(file.fileno(), 0))[name].flat[-1] = value
+    write_sums(folder)
 
 
 @torch.no_grad()

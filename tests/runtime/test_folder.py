@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 
 from tests.engine.fakes import subwords
-from tests.runtime.models import config_of, random_transformer, save_subwords, tiny_shape, weights_of
+from tests.runtime.models import config_of, put_number, random_transformer, save_subwords, tiny_shape, weights_of
 from turia import __version__
 from turia.engine.backend import EncodeRequest
 from turia.errors import ModelError
@@ -211,6 +211,17 @@ def test_a_graph_that_is_none(folder: Path) -> None:
     (folder / "encoder.onnx").write_bytes(b"not a graph")
     write_sums(folder)
     assert refusal(folder).startswith(f"{folder / 'encoder.onnx'}: cannot be loaded: ")
+
+
+@pytest.mark.parametrize("name", ["memory.scale", "encoder_layers.0.attention.bias", "decoder_norm.weight"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers(folder: Path, name: str, value: float) -> None:
+    """Sums that fit do not help: a greedy search would write words all the same."""
+    put_number(folder, name, 0.25)
+    Runtime(load_folder(folder))
+    put_number(folder, name, value)
+    complaint = f"{name} has values that are no numbers: the weights are damaged"
+    assert refusal(folder) == f"{folder / 'weights.bin'}: {complaint}"
 
 
 @pytest.mark.skipif(

@@ -5,6 +5,7 @@ Skipped where the package turia-kernels is not installed (`pip install ./kernels
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.models import Norm, config_of, random_transformer, save_subwords, tiny_shape, weights_of
+from tests.runtime.models import Norm, config_of, put_number, random_transformer, save_subwords, tiny_shape, weights_of
 from turia.engine.backend import (
     DecodeRequest,
     DecoderState,
@@ -417,10 +418,18 @@ def test_pieces_and_positions_that_are_not_there_are_refused(runtime: NativeRunt
 
 def test_rows_that_see_what_is_not_there_are_refused(runtime: NativeRuntime) -> None:
     memory = encoded(runtime, [3])
-    with pytest.raises(AssertionError, match="not there"):
+    # Not an AssertionError: `python -O` would leave the check out.
+    with pytest.raises(RuntimeError, match="not there"):
         runtime.decode([DecodeRequest(None, memory, ids(2, 1), np.array([3, 4]))])
-    with pytest.raises(AssertionError, match="sees nothing"):
+    with pytest.raises(RuntimeError, match="sees nothing"):
         runtime.encode([EncodeRequest(None, ids(2, 1), np.array([0, 2]))])
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    """Native code would read memory that is not theirs."""
+    logits = np.zeros(8, dtype=np.float64)
+    with pytest.raises(RuntimeError, match="arrays of another kind or size"):
+        kernels.Kernels().choose([logits], [np.zeros(8, dtype=np.bool_)], [0.0], np.array([1]), 2)  # type: ignore[list-item]
 
 
 def test_weights_of_another_shape_are_refused(folder: ModelFolder) -> None:
@@ -448,18 +457,28 @@ def test_numbers_that_no_export_writes_are_refused(
         NativeRuntime(folder, kernels.Kernels())
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers_are_refused(folder: ModelFolder, tmp_path: Path, value: float) -> None:
+    damaged = Path(shutil.copytree(folder.path, tmp_path / "model"))
+    put_number(damaged, "memory.scale", value)
+    with pytest.raises(ModelError, match=f"{damaged / 'weights.bin'}: memory.scale has values that are no numbers"):
+        NativeRuntime(load_folder(damaged), kernels.Kernels())
+
+
+@pytest.mark.parametrize("name", ["memory", "target_embedding", "decoder_layers.0.attention"])
+@pytest.mark.parametrize("value", [1e38, -1e38])
 def test_a_model_whose_scores_are_no_numbers_is_refused(
-    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, value: float
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, name: str, value: float
 ) -> None:
+    """Its weights are numbers, but too large to be multiplied."""
     # A library of before this test fails here. What follows would let it write behind its memory.
     symbols = np.arange(VOCABULARY) <= END_ID
     for variant, score in product(VARIANTS, (np.nan, -np.inf)):
         logits = np.full(VOCABULARY, score, dtype=np.float32)
         assert not len(kernels.Kernels(variant).choose([logits], [symbols], [0.0], np.array(CLOSING_IDS), 4)[0])
     tensors = read_stored(folder.path)
-    scale = np.full_like(tensors["memory.scale"], value)
-    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path, file: tensors | {"memory.scale": scale})
+    scale = np.full_like(tensors[f"{name}.scale"], value)
+    monkeypatch.setattr("turia.runtime.native.read_stored", lambda path, file: tensors | {f"{name}.scale": scale})
     rules = search_rules(folder, 0.3, False, 1.0)
     for variant in VARIANTS:
         damaged = NativeRuntime(folder, kernels.Kernels(variant))

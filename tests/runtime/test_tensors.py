@@ -11,7 +11,7 @@ import pytest
 from turia.errors import ModelError
 from turia.export.stored import read_tensors
 from turia.runtime.folder import graph_file
-from turia.runtime.tensors import let_go, map_weights, read_stored
+from turia.runtime.tensors import check_numbers, let_go, map_weights, read_stored
 from turia.runtime.translator import find_model
 
 
@@ -49,6 +49,28 @@ def test_an_empty_file_of_weights_is_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.bin").touch()
     with pytest.raises(ModelError, match=r"weights.bin: cannot be mapped into memory"):
         read_stored(tmp_path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(value: float, tmp_path: Path) -> None:
+    numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensors = {"a.weight": np.zeros(3, dtype=np.int8), "a.scale": numbers, "logits_bias": numbers[0]}
+    check_numbers(tmp_path, tensors)
+    numbers[1, 2] = value
+    with pytest.raises(ModelError) as caught:
+        check_numbers(tmp_path, tensors)
+    assert str(caught.value) == (
+        f"{tmp_path / 'weights.bin'}: a.scale has values that are no numbers: the weights are damaged"
+    )
+
+
+def test_a_bias_may_forbid_a_piece(tmp_path: Path) -> None:
+    bias = np.array([0.5, -np.inf], dtype=np.float32)
+    check_numbers(tmp_path, {"logits_bias": bias})
+    for value in (np.nan, np.inf):
+        bias[1] = value
+        with pytest.raises(ModelError, match=r"weights.bin: logits_bias has values that are no numbers"):
+            check_numbers(tmp_path, {"logits_bias": bias})
 
 
 def message(*fields: tuple[int, int | bytes]) -> bytes:

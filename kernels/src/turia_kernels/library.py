@@ -128,9 +128,7 @@ class PackedSide:
         self._alive: list[Any] = [layers, embedding, embedding_scale, output, last, rotations, sinusoids]
         vocabulary, width = embedding.shape
         inner = layers[0].expand.outputs
-        assert width % heads == 0
-        assert not (width // heads) % LANES
-        assert not inner % LANES
+        _require(width % heads == 0 and not (width // heads) % LANES and not inner % LANES)
         self.width, self.outputs, self.vocabulary = width, output.outputs, vocabulary
         self.positions = len(rotations[0]) if rotations is not None else len(_given(sinusoids))
         own = (LayerStruct * len(layers))(*map(_layer, layers))
@@ -157,6 +155,12 @@ class PackedSide:
             output=_matrix(output),
         )
         self.address = ctypes.addressof(self.struct)
+
+
+def _require(fits: bool | np.bool_) -> None:
+    """What native code relies on. `python -O` would remove an `assert`, and other memory would be read."""
+    if not fits:
+        raise RuntimeError("native code was given arrays of another kind or size than it takes")
 
 
 def _given(table: Floats | None) -> Floats:
@@ -201,7 +205,7 @@ class PackedRules:
         """Pieces [V] that may not come at the start of a word, and within one; those that end a word, or with
         `space_first` begin one; those that close a sentence, and those that stop a search."""
         tables = [np.ascontiguousarray(table) for table in (at_start, in_word, ~borders, borders)]
-        assert all(table.dtype == np.bool_ and len(table) == len(tables[0]) for table in tables)
+        _require(all(table.dtype == np.bool_ and len(table) == len(tables[0]) for table in tables))
         self._alive = [*tables, closing, stopping]
         self.vocabulary, self.space_first = len(at_start), space_first
         names = ("at_start", "in_word", "in_long_word", "borders", "closing", "stopping")
@@ -303,8 +307,7 @@ class Kernels:
     def pack(self, matrix: Bytes, scale: Floats, bias: Floats | None, positive: bool = False) -> PackedMatrix:
         """`matrix` [K, N] with a scale for each column; `positive` if its rows have no negative number."""
         inputs, outputs = matrix.shape
-        assert not inputs % LANES
-        assert np.abs(matrix.astype(np.int16)).max(initial=0) <= MOST
+        _require(not inputs % LANES and np.abs(matrix.astype(np.int16)).max(initial=0) <= MOST)
         zero, steps = (0, 255) if positive else (128, 127)
         wide = np.zeros((inputs, -(-outputs // LANES) * LANES), dtype=np.int8)
         wide[:, :outputs] = matrix
@@ -369,8 +372,8 @@ class Kernels:
         ends = np.cumsum([part.rows for part in parts]) - 1
         if (positions[ends] + rooms).max() > side.positions:
             raise IndexError(f"a search of up to {max(rooms)} pieces, but there are {side.positions} positions")
-        assert all(aim.rules.vocabulary == side.outputs for aim in aims)
-        assert not any(part.gives_all for part in parts)
+        _require(all(aim.rules.vocabulary == side.outputs for aim in aims))
+        _require(not any(part.gives_all for part in parts))
         states = np.empty((len(parts), side.width), dtype=np.float32)
         pieces = np.empty((len(aims), max(rooms)), dtype=np.int64)
         table = np.stack([aim.rules.numbers for aim in aims])
@@ -407,9 +410,8 @@ class Kernels:
         holds: object,
         result: Callable[[], T],
     ) -> Running[T]:
-        ids, positions, limits, memory_limits = rows
-        assert ids.dtype == positions.dtype == limits.dtype == np.int64
-        assert memory_limits is None or memory_limits.dtype == np.int64
+        ids, positions, *_ = rows
+        _require(all(numbers is None or numbers.dtype == np.int64 for numbers in rows))
         if ids.min() < 0 or ids.max() >= side.vocabulary:
             raise IndexError(f"a piece of {ids.min()} to {ids.max()}, but there are {side.vocabulary}")
         if positions.min() < 0 or positions.max() >= side.positions:
@@ -439,8 +441,8 @@ class Kernels:
         and the largest log-probability of each row.
         """
         rows, vocabulary = len(logits), len(logits[0])
-        assert all(one.dtype == np.float32 and len(one) == vocabulary for one in logits)
-        assert all(one.dtype == np.bool_ and len(one) == vocabulary for one in forbidden)
+        _require(all(one.dtype == np.float32 and len(one) == vocabulary for one in logits))
+        _require(all(one.dtype == np.bool_ and len(one) == vocabulary for one in forbidden))
         addresses = np.array([[address(one) for one in logits], [address(one) for one in forbidden]])
         scores_before = np.array(before, dtype=np.float32)
         places, scores = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.float32)

@@ -31,6 +31,7 @@ from turia.errors import InputError, ModelError
 from turia.runtime.folder import STREAMS, ModelFolder, Side, graph_file
 from turia.runtime.rows import Floats, NewRows, feeds, places, rows_in_order, rows_of_hypotheses, with_memory
 from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
+from turia.runtime.tensors import check_numbers, read_stored
 from turia.schema import Positive, Rule, checked
 from turia.system.onnx import CPU, first_line, load_graph
 
@@ -67,6 +68,7 @@ class Runtime:
         self.gives_states = self._encoder.gives_states() and self._decoder.gives_states()
         self._begin = Beginnings(nothing(shape, shape.encoder_layers), nothing(shape, shape.decoder_layers))
         self._check(folder)
+        check_numbers(folder.path, read_stored(folder.path))
 
     def warm_up(self, streams: int, beam: int = 1) -> None:
         """Loads the graphs for up to so many streams and runs each once, so that no later step has to begin."""

@@ -34,7 +34,7 @@ from turia.runtime.folder import WEIGHTS_FILE, ModelFolder
 from turia.runtime.packed import LOGITS, MEMORY, PACKED_FILE, shared_matrices
 from turia.runtime.rows import Columns, Floats
 from turia.runtime.states import Beginnings, SourceState, TargetState, beams, is_hypothesis, nothing
-from turia.runtime.tensors import Tensors, let_go, map_weights, read_stored
+from turia.runtime.tensors import Tensors, check_numbers, let_go, map_weights, read_stored
 from turia.runtime.weights import decoder_layers, encoder_layers
 from turia.text.choice import Flags
 from turia.text.layout import Ints
@@ -296,9 +296,11 @@ def _positions(parts: Sequence[Part]) -> Ints:
 
 
 def _check(limits: Ints, lengths: Sequence[int]) -> None:
-    """Native code reads whatever it is told to."""
-    assert limits.min() >= 1, "a row that sees nothing"
-    assert (limits <= lengths).all(), "a row that sees what is not there"
+    """Native code reads whatever it is told to. So these are no asserts, which `python -O` removes."""
+    if limits.min() < 1:
+        raise RuntimeError("a row that sees nothing")
+    if (limits > lengths).any():
+        raise RuntimeError("a row that sees what is not there")
 
 
 # --- from the folder's tensors ----------------------------------------------------------------------------------------
@@ -311,6 +313,7 @@ class _Packer:
         self.folder, self.shape, self.kernels = folder, folder.config.shape, kernels
         self.mapped = map_weights(folder.path)
         self.tensors: Tensors = read_stored(folder.path, self.mapped)
+        check_numbers(folder.path, self.tensors)
         self.shared = shared_matrices(folder)
 
     def sides(self) -> tuple[PackedSide, PackedSide]:

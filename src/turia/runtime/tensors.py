@@ -64,6 +64,17 @@ def read_stored(folder: Path, file: mmap.mmap | None = None) -> Tensors:
     return tensors
 
 
+def check_numbers(folder: Path, tensors: Tensors) -> None:
+    """Raises if a weight is NaN or infinite. A greedy search would write words all the same."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32:
+            continue  # whole numbers are always numbers
+        # Models of others forbid a piece by a bias of -inf. The comparison is false for NaN.
+        fine = tensor < np.inf if name == "logits_bias" else np.isfinite(tensor)
+        if not fine.all():
+            raise ModelError(f"{folder / WEIGHTS_FILE}: {name} has values that are no numbers: the weights are damaged")
+
+
 def _stored_tensors(model: memoryview, weights: npt.NDArray[np.uint8]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     for graph in _parts(model, 7):
         for tensor in _parts(graph, 5):
