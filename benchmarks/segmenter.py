@@ -25,7 +25,8 @@ from benchmarks.segmentation import evaluate, every, stream_of
 from turia.config import Corpus
 from turia.experiments.bench import processor
 from turia.formats import documents
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter, SegmenterSettings
+from turia.segmenter.classifier import SegmenterSettings
+from turia.segmenter.stream_classifier import load_classifier
 from turia.text.normalise import normalise
 from turia.training.segmenter.scores import BoundaryScore, Flags, score
 
@@ -54,8 +55,8 @@ def main() -> None:
 
 def speed(folder: Path, window: int, words: int) -> None:
     """Prints the time per word of stretches of one stream."""
-    classifier = Classifier(folder, window)
-    segmenter = ClassifierSegmenter(classifier)
+    classifier = load_classifier(folder, window)
+    segmenter = classifier.segmenter()
     spoken = [entry for entry in classifier.vocabulary.entries if not entry.startswith("~")]
     frequency = 1 / np.arange(1, len(spoken) + 1)
     drawn = np.random.default_rng(1).choice(len(spoken), words, p=frequency / frequency.sum())
@@ -89,7 +90,7 @@ def quality(folder: Path, corpora: list[Path], argmax: bool = False) -> None:
         print(_row(name, words, expected, f"every {length:.1f} words", baseline))
         for window, decision in sorted(settings.decisions.items()):
             chosen = decision.argmax() if argmax else decision
-            segmenter = ClassifierSegmenter(Classifier(folder, window), decision=chosen)
+            segmenter = load_classifier(folder, window).segmenter(decision=chosen)
             found = evaluate(segmenter, words, expected)
             print(_row(name, words, expected, f"w={window}, p ≥ {chosen.threshold:.2f}", found), flush=True)
 

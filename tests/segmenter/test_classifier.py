@@ -149,7 +149,8 @@ def test_a_missing_or_damaged_file_is_named(copy: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "version 2, this Turia reads version 1"),
+        ({"version": 3}, "version 3, this Turia reads versions 1 and 2"),
+        ({"version": 2}, "ill-typed: KeyError"),
         ({"past": 9}, "9 past words"),
         ({"windows": {"2": {"threshold": 0.5}}}, "falling"),
         ({"windows": {"2": {"threshold": 0.5, "falling": [0.3]}}}, "must begin with 0"),

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TextIO
 
 from turia.errors import InputError, Stopped
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.online import ReleasedWord, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.segmenter.stream_classifier import load_classifier
 from turia.system.reading import opened, read_words, source_name
 from turia.system.signals import StopRequests
 
@@ -26,8 +26,8 @@ def choose(model: Path | None, punctuation: str | None, window: int, max_words: 
             raise InputError(f"--punctuation {punctuation}: expected the code of a language, such as de")
         return PunctuationSegmenter(punctuation, window, max_words)
     assert model is not None
-    classifier = Classifier(model, window)
-    return ClassifierSegmenter(classifier, max_words, classifier.decision.argmax() if argmax else None)
+    classifier = load_classifier(model, window)
+    return classifier.segmenter(max_words, classifier.decision.argmax() if argmax else None)
 
 
 def apply(segmenter: Segmenter, path: Path | None, output: TextIO) -> None:

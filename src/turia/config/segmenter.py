@@ -27,7 +27,7 @@ class SegmenterData:
 class SegmenterModel:
     """The classifier of METHOD section 5. The paper has embedding 256, hidden 256."""
 
-    network: Literal["ff-text", "rnn"] = "ff-text"
+    network: Literal["ff-text", "rnn", "stream"] = "ff-text"
     windows: tuple[Natural, ...] = (0, 1, 2, 3, 4)
     """Future words w: one classifier each, on shared embedding and GRU."""
     vocabulary: Positive = 25_000

@@ -33,9 +33,10 @@ from turia.runtime.home import added_models, named_model, packaged_models
 from turia.runtime.kernels import Kernels, choose_of, open_runtime
 from turia.runtime.native import NativeRuntime
 from turia.schema import Natural, checked
-from turia.segmenter.classifier import SETTINGS_FILE, Classifier, ClassifierSegmenter, segmenter_files
+from turia.segmenter.classifier import SETTINGS_FILE, SegmenterSettings
 from turia.segmenter.online import MAX_WORDS, Cut, FreeSegmenter, Reason, Segmenter
 from turia.segmenter.punctuation import PunctuationSegmenter
+from turia.segmenter.stream_classifier import AnyClassifier, load_classifier
 from turia.system.onnx import CPU
 from turia.text.glossary import Glossary
 
@@ -75,7 +76,7 @@ class Translator:
         self._listed = folder.listed
         self.glossary_file: GlossaryFile | None = None
         """What a server follows for its sessions."""
-        self._classifiers: dict[int, Classifier] = {}
+        self._classifiers: dict[int, AnyClassifier] = {}
 
     @classmethod
     def load(
@@ -261,8 +262,8 @@ class Translator:
             raise ModelError(f"{self.folder}: the model has no segmenter; ask for punctuation, or give sentence ends")
         if window not in self._classifiers:
             _check_listed(self.folder, self._listed, window)
-            self._classifiers[window] = Classifier(self.folder, window)
-        return ClassifierSegmenter(self._classifiers[window], max_words)
+            self._classifiers[window] = load_classifier(self.folder, window)
+        return self._classifiers[window].segmenter(max_words)
 
 
 def _segmentation(named: Segmentation | None, punctuation: bool, cut: Cut | None) -> Segmentation:
@@ -297,10 +298,10 @@ def check_segmenter(folder: Path, window: int) -> None:
     if (folder / SUMS_FILE).exists():
         sums = read_sums(folder)
         _check_listed(folder, sums, window)
-        check_sums(folder, {name: sums[name] for name in segmenter_files(window) if name in sums})
+        check_sums(folder, {name: sums[name] for name in SegmenterSettings.load(folder).files(window) if name in sums})
 
 
 def _check_listed(folder: Path, listed: Container[str], window: int) -> None:
-    for name in segmenter_files(window):
+    for name in SegmenterSettings.load(folder).files(window):
         if name not in listed and (folder / name).exists():
             raise ModelError(f"{folder / name}: not in {SUMS_FILE}, so it cannot be checked")

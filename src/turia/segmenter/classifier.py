@@ -7,6 +7,9 @@ An exported folder holds
     segmenter-wW.onnx           one graph per window W: `ids` int64 [B, P + 1 + W] → `probability` float32 [B]
     segmenter.weights           embedding and GRU, which the graphs share
 
+or, where the network reads the stream once (segmenter/stream_classifier.py), no graphs, and all of it in
+`segmenter.weights`.
+
 Letters: B streams, P past slots, w future words.
 """
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +26,7 @@ import numpy.typing as npt
 
 from turia.errors import ModelError
 from turia.segmenter.online import MAX_WORDS, Decision, Reason, Segmenter, State, check_state, is_words
+from turia.segmenter.stream_network import StreamShape
 from turia.segmenter.window import PAST, window_ids
 from turia.system.files import read_json
 from turia.system.onnx import load_graph
@@ -30,6 +34,8 @@ from turia.text.normalise import normalise_word
 from turia.text.vocabulary import Vocabulary
 
 VERSION = 1
+STREAM_VERSION = 2
+"""Of a network that reads the stream once."""
 SETTINGS_FILE = "segmenter.json"
 VOCABULARY_FILE = "segmenter-vocabulary.txt"
 WEIGHTS_FILE = "segmenter.weights"
@@ -37,11 +43,6 @@ WEIGHTS_FILE = "segmenter.weights"
 
 def graph_file(window: int) -> str:
     return f"segmenter-w{window}.onnx"
-
-
-def segmenter_files(window: int) -> tuple[str, ...]:
-    """All that a classifier of this window reads."""
-    return SETTINGS_FILE, VOCABULARY_FILE, graph_file(window), WEIGHTS_FILE
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,20 @@ class SegmenterSettings:
     vocabulary: int
     decisions: dict[int, Decision]
     """By window; the windows that were exported."""
+    stream: StreamShape | None = None
+    """Of a network that reads the stream once."""
+
+    def files(self, window: int) -> tuple[str, ...]:
+        """All that a classifier of this window reads."""
+        graphs = () if self.stream else (graph_file(window),)
+        return SETTINGS_FILE, VOCABULARY_FILE, *graphs, WEIGHTS_FILE
 
     def save(self, folder: Path) -> None:
+        kind = {"stream": asdict(self.stream)} if self.stream else {"past": PAST}
         data = {
-            "version": VERSION,
+            "version": STREAM_VERSION if self.stream else VERSION,
             "language": self.language,
-            "past": PAST,
+            **kind,
             "vocabulary": self.vocabulary,
             "windows": {
                 str(window): {"threshold": decision.threshold, "falling": list(decision.falling)}
@@ -71,7 +80,9 @@ class SegmenterSettings:
         path = folder / SETTINGS_FILE
         data = read_json(path, "a folder written by `turia segmenter train`", ModelError)
         try:
-            version, past, windows = data["version"], data["past"], data["windows"]
+            version, windows = data["version"], data["windows"]
+            past = data["past"] if version == VERSION else PAST
+            stream = StreamShape(**data["stream"]) if version == STREAM_VERSION else None
             language, vocabulary = str(data["language"]), int(data["vocabulary"])
             decisions = {
                 int(window): Decision(float(values["threshold"]), tuple(map(float, values["falling"])))
@@ -79,13 +90,31 @@ class SegmenterSettings:
             }
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise ModelError(f"{path}: incomplete or ill-typed: {error!r}") from error
-        if version != VERSION:
-            raise ModelError(f"{path}: version {version}, this Turia reads version {VERSION}")
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+        if version not in (VERSION, STREAM_VERSION):
+            raise ModelError(f"{path}: version {version}, this Turia reads versions {VERSION} and {STREAM_VERSION}")
         if past != PAST:
             raise ModelError(f"{path}: {past} past words, this Turia has {PAST}")
         if any(decision.falling[:1] != (0.0,) for decision in decisions.values()):
             raise ModelError(f"{path}: `falling` must begin with 0, the limit itself")
-        return cls(language, vocabulary, decisions)
+        if stream and sorted(decisions) != list(range(stream.longest + 1)):
+            raise ModelError(f"{path}: windows are {sorted(decisions)}, expected all from 0 to {stream.longest}")
+        return cls(language, vocabulary, decisions, stream)
+
+    def decision_of(self, window: int, folder: Path) -> Decision:
+        """How a window decides; `folder` is named if there is no such window."""
+        if window not in self.decisions:
+            known = ", ".join(map(str, sorted(self.decisions)))
+            raise ModelError(f"{folder}: no segmenter of {window} future words; there are {known}")
+        return self.decisions[window]
+
+    def vocabulary_of(self, folder: Path) -> Vocabulary:
+        """The vocabulary in `folder`, of as many entries as it should have."""
+        found = Vocabulary.load(folder / VOCABULARY_FILE)
+        if len(found) != self.vocabulary:
+            raise ModelError(f"{folder / VOCABULARY_FILE}: {len(found)} entries, expected {self.vocabulary}")
+        return found
 
 
 def windows_in(folder: Path, listed: Container[str]) -> tuple[int, ...]:
@@ -98,18 +127,15 @@ class Classifier:
 
     def __init__(self, folder: Path, window: int, threads: int = 1) -> None:
         self.settings = SegmenterSettings.load(folder)
-        if window not in self.settings.decisions:
-            known = ", ".join(map(str, sorted(self.settings.decisions)))
-            raise ModelError(f"{folder}: no segmenter of {window} future words; there are {known}")
         self.window = window
-        self.decision = self.settings.decisions[window]
-        self.vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
-        if len(self.vocabulary) != self.settings.vocabulary:
-            raise ModelError(
-                f"{folder / VOCABULARY_FILE}: {len(self.vocabulary)} entries, expected {self.settings.vocabulary}"
-            )
+        self.decision = self.settings.decision_of(window, folder)
+        self.vocabulary = self.settings.vocabulary_of(folder)
         self._graph = load_graph(folder / graph_file(window), threads)
         self._check_shapes(folder / graph_file(window))
+
+    def segmenter(self, max_words: int | None = MAX_WORDS, decision: Decision | None = None) -> Segmenter:
+        """A segmenter of a stream; `decision` replaces the one chosen on the dev set."""
+        return ClassifierSegmenter(self, max_words, decision)
 
     def probabilities(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """[B] probabilities that a sentence ends at the word of each window ids [B, P + 1 + w]."""

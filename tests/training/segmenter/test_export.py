@@ -10,8 +10,8 @@ import torch
 
 from tests.fixtures.tiny_segmenter import WORDS
 from turia.segmenter.classifier import Classifier
+from turia.segmenter.stream_network import quantise_rows
 from turia.segmenter.window import PAST
-from turia.training.segmenter.export import quantise_rows
 from turia.training.segmenter.network import Network
 
 

@@ -25,6 +25,7 @@ def learner(seed: int = 1, made_with: dict[str, Any] = MADE_WITH) -> Learner:
 def learn(one: Learner) -> list[float]:
     """A step on chance, as the learner's own random numbers have it; what it leaves."""
     ids = torch.from_numpy(one.rng.integers(3, 20, (5, 13)))
+    assert isinstance(one.network, Network)
     loss = one.network.logits(one.network.gru(one.network.embedding(ids))[0], 2).square().mean()
     one.optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]

@@ -19,7 +19,7 @@ from benchmarks.segmentation import evaluate, stream_of
 from turia.cli import main
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
 from turia.errors import ConfigError, ModelError, ResourceError
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter
+from turia.segmenter.stream_classifier import load_classifier
 from turia.system.locks import alone_in
 from turia.training.segmenter.network import Network
 from turia.training.segmenter.training import train
@@ -47,7 +47,10 @@ def log_of(recipe: SegmenterRecipe) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (recipe.run / "log.jsonl").read_text().splitlines()]
 
 
-def toy_recipe(folder: Path, network: Literal["ff-text", "rnn"] = "ff-text", samples: int = 6000) -> SegmenterRecipe:
+Kind = Literal["ff-text", "rnn", "stream"]
+
+
+def toy_recipe(folder: Path, network: Kind = "ff-text", samples: int = 6000) -> SegmenterRecipe:
     return SegmenterRecipe(
         language="de",
         run=folder / "run",
@@ -57,14 +60,14 @@ def toy_recipe(folder: Path, network: Literal["ff-text", "rnn"] = "ff-text", sam
     )
 
 
-@pytest.mark.parametrize("network", ["ff-text", "rnn"])
-def test_a_simple_language_is_learned(tmp_path: Path, network: Literal["ff-text", "rnn"]) -> None:
+@pytest.mark.parametrize("network", ["ff-text", "rnn", "stream"])
+def test_a_simple_language_is_learned(tmp_path: Path, network: Kind) -> None:
     write_corpus(tmp_path / "train.tsv", 1, 400)
     lines = write_corpus(tmp_path / "dev.tsv", 2, 60)
     recipe = toy_recipe(tmp_path, network)
     shares: list[float] = []
     report = train(recipe, lambda share, detail: shares.append(share))
-    assert set(report.f1) == {0, 2}
+    assert set(report.f1) == ({0, 1, 2} if network == "stream" else {0, 2})
     assert min(report.f1.values()) > 0.99
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
@@ -72,20 +75,22 @@ def test_a_simple_language_is_learned(tmp_path: Path, network: Literal["ff-text"
 
     words, expected = stream_of(line.split() for line in lines)
     for window in (0, 2):
-        classifier = Classifier(report.folder, window)
+        classifier = load_classifier(report.folder, window)
         assert classifier.decision.threshold == pytest.approx(report.thresholds[window])
-        assert evaluate(ClassifierSegmenter(classifier), words, expected).f1 > 0.99
+        assert evaluate(classifier.segmenter(), words, expected).f1 > 0.99
 
 
 class KilledError(Exception):
     pass
 
 
-def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", ["ff-text", "stream"])
+def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path, network: Kind) -> None:
     """Killed in the third epoch, gone on with: the same log and the same files as of one that was not."""
     write_corpora(tmp_path)
-    recipe = toy_recipe(tmp_path, samples=600)
-    training = dataclasses.replace(recipe.training, epochs=3, batch=10, learning_rate=0.002)
+    batch = 100 if network == "stream" else 10  # 60 steps an epoch; rows have 100 words
+    recipe = toy_recipe(tmp_path, network, samples=60 * batch)
+    training = dataclasses.replace(recipe.training, epochs=3, batch=batch, learning_rate=0.002)
     recipe = dataclasses.replace(recipe, training=training, model=dataclasses.replace(recipe.model, windows=(1,)))
     whole = dataclasses.replace(recipe, run=tmp_path / "whole")
     train(whole)
@@ -120,7 +125,7 @@ def test_dev_macro_f1_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         scores = {"macro_f1": next(values), "f1": 0.0, "next_threshold": 0.5}
         return {window: scores for window in network.windows}  # noqa: C420 (they are only read)
 
-    monkeypatch.setattr("turia.training.segmenter.training.dev_scores", scripted)
+    monkeypatch.setattr("turia.training.segmenter.by_windows.dev_scores", scripted)
     train(recipe)
     best = load_file(recipe.run / "best.safetensors")
     assert [all(torch.equal(epoch[name], best[name]) for name in best) for epoch in weights] == [0, 1, 0, 0]

@@ -22,8 +22,8 @@ from turia.experiments.jobs import Job, translate_all
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import COST_FILE, Run
 from turia.runtime.translator import Translator
-from turia.segmenter.classifier import Classifier, ClassifierSegmenter
 from turia.segmenter.online import BlockSegmenter, FreeSegmenter, GivenSegmenter, Segmenter
+from turia.segmenter.stream_classifier import AnyClassifier, load_classifier
 from turia.stream.trace import Trace, trace_lines
 from turia.system.files import replacing
 from turia.system.processes import in_processes
@@ -82,9 +82,7 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
             segmenter = GivenSegmenter(lengths)
         elif configuration.threshold is not None:
             classifier = _classifier(translator.folder, configuration.window)
-            segmenter = ClassifierSegmenter(
-                classifier, decision=replace(classifier.decision, threshold=configuration.threshold)
-            )
+            segmenter = classifier.segmenter(decision=replace(classifier.decision, threshold=configuration.threshold))
         return translator.stream(
             policy=configuration.policy,
             gamma=configuration.gamma,
@@ -103,8 +101,8 @@ def _job(translator: Translator, configuration: Configuration, sentences: Sequen
 
 
 @lru_cache(maxsize=4)
-def _classifier(folder: Path, window: int) -> Classifier:
-    return Classifier(folder, window)
+def _classifier(folder: Path, window: int) -> AnyClassifier:
+    return load_classifier(folder, window)
 
 
 def _save(run: Run, traces: Sequence[Trace], cost: Cost) -> None:

@@ -15,7 +15,8 @@ from turia.model.transformer import Transformer
 from turia.policy.dial import DialPoint
 from turia.runtime.folder import ModelConfig
 from turia.runtime.shape import Precision
-from turia.segmenter.classifier import SETTINGS_FILE, Classifier, SegmenterSettings, segmenter_files
+from turia.segmenter.classifier import SETTINGS_FILE, SegmenterSettings
+from turia.segmenter.stream_classifier import load_classifier
 from turia.training.run import RunFolder
 
 
@@ -95,8 +96,8 @@ def _segmenter_files(config: ModelConfig, folder: Path | None) -> list[Path]:
     if not settings.decisions:
         raise ModelError(f"{folder / SETTINGS_FILE}: a segmenter of no windows; train it again")
     for window in settings.decisions:
-        Classifier(folder, window)
-    return sorted({folder / name for window in settings.decisions for name in segmenter_files(window)})
+        load_classifier(folder, window)
+    return sorted({folder / name for window in settings.decisions for name in settings.files(window)})
 
 
 def _scores(run: RunFolder, checkpoint: Path) -> list[str]:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from turia.export.external import IR_VERSION, OPSET, write_external
 from turia.segmenter.classifier import VOCABULARY_FILE, WEIGHTS_FILE, graph_file
+from turia.segmenter.stream_network import quantise_rows
 from turia.segmenter.window import PAST
 from turia.text.vocabulary import Vocabulary
 from turia.training.segmenter.network import Network
@@ -34,12 +35,6 @@ def export(network: Network, vocabulary: Vocabulary, folder: Path) -> None:
     for window in network.windows:
         graph = _graph(network, window, shared)
         onnx.save_model(graph, folder / graph_file(window))
-
-
-def quantise_rows(table: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """int8 [V, E] and scales float32 [V, 1] with table ≈ int8 · scale."""
-    scale = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-8) / 127
-    return np.round(table / scale).astype(np.int8), scale.astype(np.float32)
 
 
 def _shared_weights(network: Network) -> dict[str, Array]:

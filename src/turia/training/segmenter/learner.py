@@ -21,14 +21,19 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from turia.config import SegmenterTraining
 from turia.errors import ConfigError, ModelError
 from turia.system.files import write_file
-from turia.training.segmenter.network import Network
+from turia.training.segmenter.network import SegmenterNetwork
 
 
 class Learner:
     """A network with its optimiser, its random numbers and what was found on dev so far."""
 
     def __init__(
-        self, network: Network, settings: SegmenterTraining, seed: int, threshold: float, made_with: dict[str, Any]
+        self,
+        network: SegmenterNetwork,
+        settings: SegmenterTraining,
+        seed: int,
+        threshold: float,
+        made_with: dict[str, Any],
     ) -> None:
         """`made_with` is all that another run must share with this one to go on from it, as JSON data."""
         self.network, self.made_with = network, made_with

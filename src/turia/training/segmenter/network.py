@@ -21,7 +21,13 @@ from turia.config import SegmenterModel
 from turia.segmenter.window import PAST
 
 
-class Network(nn.Module):
+class SegmenterNetwork(nn.Module):
+    """What is trained, of any kind."""
+
+    windows: tuple[int, ...]
+
+
+class Network(SegmenterNetwork):
     """Logits "goes on" and "ends here" for every w in `model.windows`."""
 
     def __init__(self, model: SegmenterModel, ids: int) -> None:
