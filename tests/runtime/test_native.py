@@ -429,7 +429,7 @@ def test_arrays_of_another_kind_are_refused() -> None:
     """Native code would read memory that is not theirs."""
     logits = np.zeros(8, dtype=np.float64)
     with pytest.raises(RuntimeError, match="arrays of another kind or size"):
-        kernels.Kernels().choose([logits], [np.zeros(8, dtype=np.bool_)], [0.0], np.array([1]), 2)  # type: ignore[list-item]
+        kernels.Kernels().choose([logits], [np.zeros(8, dtype=np.bool_)], [0.0], np.array([1]), 2)
 
 
 def test_weights_of_another_shape_are_refused(folder: ModelFolder) -> None:
