@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import torch
 
 from turia.commands.models import describe
+from turia.config import SegmenterModel
 from turia.errors import ConfigError, InputError, ModelError
 from turia.export.random_model import made_up_words
-from turia.runtime.translator import Segmentation, Translator
-from turia.segmenter.online import FreeSegmenter
+from turia.runtime.folder import write_sums
+from turia.runtime.translator import Segmentation, Translator, check_segmenter
+from turia.segmenter.classifier import VOCABULARY_FILE, WEIGHTS_FILE, SegmenterSettings
+from turia.segmenter.online import Decision, FreeSegmenter
 from turia.stream.trace import Write
+from turia.text.vocabulary import Vocabulary
+from turia.training.segmenter.by_stream import StreamTagger, exported
 
 
 @pytest.fixture
@@ -45,6 +51,48 @@ def test_a_segmenter_is_used_only_if_the_sums_name_all_of_it(folder: Path, name:
     unlist(folder, name)
     with pytest.raises(ModelError, match=f"{name}: not in SHA256SUMS, so it cannot be checked"):
         Translator.load(folder).stream(window=2)
+
+
+def put_stream_segmenter(folder: Path) -> None:
+    """A segmenter that reads the stream once, in place of the other kind."""
+    for file in folder.glob("segmenter*"):
+        file.unlink()
+    torch.manual_seed(1)
+    vocabulary = Vocabulary.learn(dict.fromkeys(made_up_words()[:50], 1), 50)
+    model = SegmenterModel("stream", windows=(2,), embedding=8, hidden=8, feed_forward=8)
+    network = exported(StreamTagger(model, len(vocabulary)))
+    vocabulary.save(folder / VOCABULARY_FILE)
+    network.save(folder / WEIGHTS_FILE)
+    decisions = dict.fromkeys(range(3), Decision(0.99, (0.0,)))
+    SegmenterSettings("de", len(vocabulary), decisions, network.shape).save(folder)
+    write_sums(folder)
+
+
+def test_a_segmenter_that_reads_the_stream_once_is_checked_and_used(folder: Path) -> None:
+    put_stream_segmenter(folder)
+    assert describe("model", folder).windows == (0, 1, 2)
+    stream = Translator.load(folder).stream(window=2)
+    assert type(stream.segmenter).__name__ == "StreamSegmenter"
+    check_segmenter(folder, 2)
+    unlist(folder, WEIGHTS_FILE)
+    with pytest.raises(ModelError, match=f"{WEIGHTS_FILE}: not in SHA256SUMS, so it cannot be checked"):
+        check_segmenter(folder, 2)
+    with pytest.raises(ModelError, match=f"{WEIGHTS_FILE}: not in SHA256SUMS, so it cannot be checked"):
+        Translator.load(folder).stream(window=2)
+
+
+def test_a_stream_goes_on_when_its_model_got_another_kind_of_segmenter(folder: Path) -> None:
+    before = Translator.load(folder)
+    first = before.stream(k=2)
+    for word in made_up_words()[:13]:
+        first.push(word)
+    put_stream_segmenter(folder)
+    after = Translator.load(folder)
+    rest = after.restore(json.loads(json.dumps(first.state())))
+    assert rest.segmenter.pending == first.segmenter.pending
+    assert any(isinstance(record, Write) for record in rest.flush())
+    back = before.restore(json.loads(json.dumps(after.stream(k=2).state())))
+    assert back.segmenter.window == 2
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,9 @@ def test_a_missing_or_damaged_file_is_named(copy: Path, name: str) -> None:
         ({"past": 9}, "9 past words"),
         ({"windows": {"2": {"threshold": 0.5}}}, "falling"),
         ({"windows": {"2": {"threshold": 0.5, "falling": [0.3]}}}, "must begin with 0"),
+        ({"windows": {"2": {"threshold": float("nan"), "falling": [0]}}}, "thresholds that are no probabilities"),
+        ({"windows": {"2": {"threshold": 1e300, "falling": [0]}}}, "thresholds that are no probabilities"),
+        ({"windows": {"2": {"threshold": 0.5, "falling": [0, -1]}}}, "thresholds that are no probabilities"),
         ({"windows": []}, "ill-typed"),
     ],
 )

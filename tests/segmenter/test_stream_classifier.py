@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import copy as copying
 import json
 import shutil
 from pathlib import Path
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from tests.fixtures.tiny_segmenter import WORDS
 from turia.config import SegmenterModel
 from turia.errors import InputError, ModelError
-from turia.segmenter.classifier import SegmenterSettings
+from turia.segmenter.classifier import Classifier, SegmenterSettings
 from turia.segmenter.online import Decision, Reason, ReleasedWord, Segmenter
 from turia.segmenter.stream_classifier import StreamClassifier, StreamSegmenter, load_classifier
 from turia.text.vocabulary import BOUNDARY, Vocabulary
@@ -151,11 +153,64 @@ def test_words_that_say_nothing_are_not_read(folder: Path) -> None:
     assert classifier.answers == pytest.approx([min(1.0, value) for value in expected])
 
 
-@pytest.mark.parametrize("before", [None, 7, "", "no base64!", "AAAA", "////" * 10 + "//8="])
+HUGE = base64.b64encode(np.full(8, 1e30, dtype="<f4").tobytes()).decode()
+
+
+@pytest.mark.parametrize("before", [None, 7, "", "no base64!", "AAAA", "////" * 10 + "//8=", HUGE])
 def test_a_damaged_state_is_refused(classifiers: dict[int, StreamClassifier], before: object) -> None:
     segmenter = classifiers[2].segmenter()
     with pytest.raises(InputError, match="segmenter state is damaged: before is"):
         segmenter.restore(segmenter.state() | {"before": before})
+
+
+@with_files
+@given(streams, streams, windows)
+def test_a_state_of_another_network_begins_anew(
+    classifiers: dict[int, StreamClassifier], exported: Path, before: list[str], stream: list[str], w: int
+) -> None:
+    """An updated model may have another segmenter; the words that wait, and the length of the sentence, stay."""
+    of_window = Classifier(exported, w).segmenter(max_words=9)
+    of_stream = classifiers[w].segmenter(max_words=9)
+    for word in before:
+        of_window.push(word)
+        of_stream.push(word)
+    other_training = of_stream.state() | {"network": "00000000", "before": "AAAA"}
+    for state in (of_window.state(), other_training):
+        anew = classifiers[w].segmenter(max_words=9)
+        anew.restore(json.loads(json.dumps(state)))
+        assert anew.pending == of_window.pending
+        assert anew.state()["open_words"] == state["open_words"]
+        assert anew.state()["before"] == classifiers[w].segmenter().state()["before"]
+        assert [item.word for item in run(anew, stream) if item.word] == [*of_window.pending, *stream]
+    back = Classifier(exported, w).segmenter(max_words=9)
+    back.restore(json.loads(json.dumps(of_stream.state())))
+    assert back.pending == of_stream.pending
+    assert back.state()["past"] == Classifier(exported, w).segmenter().state()["past"]
+
+
+@with_files
+@given(streams, streams, windows)
+def test_a_copy_shares_the_network_and_nothing_else(
+    classifiers: dict[int, StreamClassifier], stream: list[str], other: list[str], w: int
+) -> None:
+    """A stream is copied to try a tail that may still change."""
+    original, whole = (classifiers[w].segmenter(max_words=9) for _ in range(2))
+    begun = [item for word in stream for item in original.push(word)]
+    copied = copying.deepcopy(original)
+    assert isinstance(copied, StreamSegmenter)
+    assert copied.classifier is classifiers[w]
+    run(copied, other)
+    assert begun + run(original, stream) == run(whole, stream * 2)
+
+
+def test_the_state_does_not_grow(classifiers: dict[int, StreamClassifier]) -> None:
+    segmenter = classifiers[3].segmenter()
+    sizes = set()
+    for number in range(300):
+        segmenter.push(WORDS[number % len(WORDS)])
+        assert len(segmenter._states) <= 3  # type: ignore[attr-defined]
+        sizes.add(len(json.dumps(segmenter.state())) // 100)
+    assert sizes <= {1, 2}
 
 
 def test_either_kind_of_network_is_loaded_by_what_its_folder_says(folder: Path, exported: Path) -> None:
@@ -187,8 +242,22 @@ def test_a_missing_or_damaged_file_is_named(copy: Path, name: str) -> None:
 
 def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
     path = copy / "segmenter.weights"
-    path.write_bytes(path.read_bytes()[:-4] + b"\x00\x00\xc0\x7f")
-    with pytest.raises(ModelError, match="has values that are no numbers"):
+    for value in (np.nan, np.inf, 1e30, -1e30):
+        path.write_bytes(path.read_bytes()[:-4] + np.array(value, dtype="<f4").tobytes())
+        with pytest.raises(ModelError, match="has values that are no numbers, or far too large"):
+            load_classifier(copy, 2)
+
+
+def test_weights_that_are_too_long_are_not_read(copy: Path) -> None:
+    path = copy / "segmenter.weights"
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match="cannot be read: not a plain file"):
+        load_classifier(copy, 2)
+    path.unlink()
+    with path.open("wb") as file:
+        file.truncate(10**13)
+    with pytest.raises(ModelError, match="cannot be read: 10000000000000 bytes, expected at most"):
         load_classifier(copy, 2)
 
 

@@ -98,6 +98,9 @@ class SegmenterSettings:
             raise ModelError(f"{path}: {past} past words, this Turia has {PAST}")
         if any(decision.falling[:1] != (0.0,) for decision in decisions.values()):
             raise ModelError(f"{path}: `falling` must begin with 0, the limit itself")
+        needed = [value for decision in decisions.values() for value in (decision.threshold, *decision.falling)]
+        if not all(0 <= value <= 1 for value in needed):
+            raise ModelError(f"{path}: has thresholds that are no probabilities, which lie between 0 and 1")
         if stream and sorted(decisions) != list(range(stream.longest + 1)):
             raise ModelError(f"{path}: windows are {sorted(decisions)}, expected all from 0 to {stream.longest}")
         return cls(language, vocabulary, decisions, stream)
@@ -193,6 +196,10 @@ class ClassifierSegmenter(Segmenter):
         return {"past": list(self._past)}
 
     def _restore_own(self, state: State) -> None:
+        if "network" in state:
+            # Of a network that reads the stream once, which keeps no words.
+            self._begin()
+            return
         past = state["past"]
         # A boundary is an empty word.
         fits = isinstance(past, list) and len(past) == PAST and is_words([word for word in past if word != ""])

@@ -94,15 +94,23 @@ class StreamSegmenter(Segmenter):
         """Those of the words that have not come out, as far as they were needed."""
 
     def _own_state(self) -> State:
-        return {"before": base64.b64encode(self._before.astype(_STATE).tobytes()).decode()}
+        return {
+            "network": self.classifier.network.fingerprint,
+            "before": base64.b64encode(self._before.astype(_STATE).tobytes()).decode(),
+        }
 
     def _restore_own(self, state: State) -> None:
+        if state.get("network") != self.classifier.network.fingerprint:
+            # Of another network, as after an update of the model: this one begins anew, as after a pause.
+            self._begin()
+            return
         before = state["before"]
         try:
             found = np.frombuffer(base64.b64decode(before, validate=True), _STATE).astype(np.float32)
         except (TypeError, ValueError):
             found = np.empty(0, dtype=np.float32)
-        fits = found.shape == self._before.shape and bool(np.isfinite(found).all())
+        # A state lies between -1 and 1, but for rounding.
+        fits = found.shape == self._before.shape and bool((np.abs(found) < 2).all())
         check_state("before", before, fits)
         self._begin()
         self._before = found

@@ -13,6 +13,7 @@ Letters: V ids, E embedding, H hidden, F feed-forward.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,11 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from turia.errors import ModelError
+from turia.system.files import check_plain
 from turia.text.vocabulary import BOUNDARY
 
 Floats = npt.NDArray[np.float32]
 _EXTREME = 80.0
 """The sigmoid of what is beyond this is 0 or 1, and the exponential may be no float32."""
+_LARGEST = 1e6
+"""Of a weight. Up to here no sum of a network of any size we take is beyond float32."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class StreamShape:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if type(value) is not int or not (0 if name == "longest" else 1) <= value <= 4096:
-                raise ModelError(f"{name} is {value!r}, expected a whole number up to 4096")
+                raise ModelError(f"{name} is {value!r:.80}, expected a whole number up to 4096")
 
 
 def _shapes(shape: StreamShape, ids: int) -> dict[str, tuple[int, ...]]:
@@ -85,6 +89,8 @@ class StreamNetwork:
         ]
         self.start = self.read(np.zeros(shape.hidden, dtype=np.float32), BOUNDARY)
         """The state before the first word of a stream, and after a pause."""
+        self.fingerprint = f"{zlib.crc32(self._state.astype('<f4').tobytes()):08x}"
+        """Of the weights that a state was made with: to another network it says nothing."""
 
     def read(self, state: Floats, word: int) -> Floats:
         """The state after one more word; gates in torch's order: reset, update, new."""
@@ -113,13 +119,14 @@ class StreamNetwork:
     @classmethod
     def load(cls, path: Path, shape: StreamShape, ids: int) -> StreamNetwork:
         """The network of a file, for so many ids."""
-        try:
-            found = path.read_bytes()
-        except OSError as error:
-            raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
         shapes = _shapes(shape, ids)
         kinds = {name: np.dtype("i1" if name == "embedding" else "<f4") for name in shapes}
         expected = sum(math.prod(size) * kinds[name].itemsize for name, size in shapes.items())
+        try:
+            check_plain(path, expected)
+            found = path.read_bytes()
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
         if len(found) != expected:
             raise ModelError(f"{path}: {len(found):,} bytes, expected {expected:,}")
         weights, offset = {}, 0
@@ -129,8 +136,8 @@ class StreamNetwork:
             offset += numbers.nbytes
             if name != "embedding":
                 numbers = numbers.astype(np.float32)
-                if not np.isfinite(numbers).all():
-                    raise ModelError(f"{path}: has values that are no numbers")
+                if not (np.abs(numbers) <= _LARGEST).all():
+                    raise ModelError(f"{path}: has values that are no numbers, or far too large")
             weights[name] = numbers
         return cls(shape, weights)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from turia.config import Corpus, SegmenterData, SegmenterModel, SegmenterRecipe, SegmenterTraining
 from turia.corpus.boundaries import LabelledStream
+from turia.errors import InputError
 from turia.training.segmenter.by_stream import ROW_WORDS, StreamMethod, sentence_starts, texts
 from turia.training.segmenter.learner import Learner
 
@@ -19,9 +21,9 @@ STREAM = LabelledStream(
 """Two texts: "4 5. 6 7." and "8 9."."""
 
 
-def method(**training: float) -> StreamMethod:
+def method(window: int = 1, **training: float) -> StreamMethod:
     corpora = (Corpus(path=Path("x.tsv")),)
-    model = SegmenterModel("stream", windows=(1,), embedding=4, hidden=4, feed_forward=4, dropout=0.0)
+    model = SegmenterModel("stream", windows=(window,), embedding=4, hidden=4, feed_forward=4, dropout=0.0)
     settings = SegmenterTraining(**{"batch": 2 * ROW_WORDS, "samples_per_epoch": 1000} | training)  # type: ignore[arg-type]
     recipe = SegmenterRecipe("de", SegmenterData(corpora, corpora), model=model, training=settings)
     return StreamMethod(recipe, 10, STREAM, STREAM)
@@ -52,22 +54,15 @@ def test_a_batch_has_rows_behind_a_boundary() -> None:
 
 
 def test_only_words_with_all_their_future_words_count() -> None:
-    """With w = 1 the last word of a text has no word after it. Its label changes the loss of w = 0 alone."""
-    torch.manual_seed(1)
+    """The text has four words. With w = 1 the last of them has no word after it; behind it is padding."""
     one = method()
-    one.network.windows = (1,)
-    ids = torch.tensor([[0, 4, 5, 6, 7, 0, 0]])
-    seen = []
-    for last in (0.0, 1.0):
-        ends = torch.tensor([[0.0, 1.0, 0.0, last, 0.0, 0.0]])
-        one._batch = lambda rng, ends=ends: (ids, ends)  # type: ignore[method-assign,misc]
-        one.network.forward = lambda ids: [logits[:, :] for logits in (torch.zeros(1, 6), torch.zeros(1, 5))]  # type: ignore[method-assign]
-        seen.append(one.loss(learner_of(one)).item())
-    assert seen[0] == seen[1] == np.float32(np.log(2))
-    one.network.forward = lambda ids: [torch.full((1, 6), 3.0), torch.zeros(1, 5)]  # type: ignore[method-assign]
-    one._batch = lambda rng: (ids, torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0, 0.0]]))  # type: ignore[method-assign]
-    two_of_four = float(np.log1p(np.exp(-3.0)) * 0.5 + np.log1p(np.exp(3.0)) * 0.5)
-    assert one.loss(learner_of(one)).item() == np.float32((two_of_four + np.log(2)) / 2)
+    ids, ends = torch.tensor([[0, 4, 5, 6, 7, 0, 0]]), torch.tensor([[0.0, 1.0, 0.0, 1.0, 0.0, 0.0]])
+    one._batch = lambda rng: (ids, ends)  # type: ignore[method-assign]
+    logits = [torch.tensor([[1.0, 2.0, 3.0, 4.0, 50.0, -50.0]]), torch.tensor([[1.5, 2.5, 3.5, 40.0, -40.0]])]
+    one.network.forward = lambda ids: logits  # type: ignore[method-assign]
+    of_w0 = np.logaddexp(0, [1.0, -2.0, 3.0, -4.0]).mean()
+    of_w1 = np.logaddexp(0, [1.5, -2.5, 3.5]).mean()
+    assert one.loss(learner_of(one)).item() == pytest.approx((of_w0 + of_w1) / 2)
 
 
 def test_the_rate_falls_in_the_last_epochs() -> None:
@@ -89,3 +84,23 @@ def test_dev_is_read_text_by_text() -> None:
     ]
     first = one.network.probabilities(torch.tensor([0, 8, 9]))
     np.testing.assert_array_equal(found[1][0][3:], first[1])
+
+
+def test_texts_shorter_than_a_window_have_no_answers_there() -> None:
+    one = method(window=3)
+    assert [len(probabilities) for probabilities, _ in one._on_dev()] == [6, 4, 2, 1]
+    assert [expected.tolist() for _, expected in one._on_dev()][2:] == [[False, True], [False]]
+    assert set(one.dev_scores(learner_of(one))) == {0, 1, 2, 3}
+    with pytest.raises(InputError, match="the dev corpora hold no text of more than 4 words"):
+        method(window=4)
+
+
+def test_a_long_text_is_read_in_parts_with_the_same_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(1)
+    network = method(window=3).network
+    ids = torch.from_numpy(np.append(0, np.random.default_rng(1).integers(3, 10, 23)))
+    whole = network.eval()(ids[None])
+    for words in (1, 2, 5, 22, 23, 100):
+        monkeypatch.setattr("turia.training.segmenter.by_stream._DEV_WORDS", words)
+        for found, logits in zip(network.probabilities(ids), whole, strict=True):
+            np.testing.assert_allclose(found, logits[0].detach().sigmoid().numpy(), atol=1e-6)

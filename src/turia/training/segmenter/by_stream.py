@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from turia.config import SegmenterModel, SegmenterRecipe
 from turia.corpus.boundaries import Indices, LabelledStream
+from turia.errors import InputError
 from turia.segmenter.classifier import VOCABULARY_FILE, WEIGHTS_FILE
 from turia.segmenter.stream_network import StreamNetwork, StreamShape, quantise_rows
 from turia.text.vocabulary import BOUNDARY, Vocabulary
@@ -29,8 +30,8 @@ ROW_WORDS = 100
 """Of a row in training: five sentences."""
 FALLING = 0.6
 """Share of the epochs in which the learning rate falls."""
-_DEV_WORDS = 20_000
-"""Words that are read at once on dev; their states take 20 MB."""
+_DEV_WORDS = 5_000
+"""Words that are read at once on dev; their states, five of them side by side, take 25 MB."""
 
 
 class StreamTagger(SegmenterNetwork):
@@ -57,8 +58,8 @@ class StreamTagger(SegmenterNetwork):
         return [self.logits(states, w) for w in self.windows]
 
     def logits(self, states: Tensor, w: int) -> Tensor:
-        """states [R, T, H] → [R, T - w]."""
-        count = states.shape[1] - w
+        """states [R, T, H] → [R, T - w]; none, if there are fewer words."""
+        count = max(0, states.shape[1] - w)
         seen = torch.cat([states[:, ahead : ahead + count] for ahead in range(w + 1)], dim=2)
         result: Tensor = self.outputs[w](seen).squeeze(2)
         return result
@@ -66,12 +67,16 @@ class StreamTagger(SegmenterNetwork):
     @torch.inference_mode()
     def probabilities(self, ids: Tensor) -> list[npt.NDArray[np.float64]]:
         """ids [1 + T] of one stream → for each w, [T - w] of a sentence end, without dropout."""
-        state, parts = None, []
-        for part in torch.split(ids, _DEV_WORDS):
+        states, state = self.gru(self.embedding(ids[None, :1]))
+        found: list[list[Tensor]] = [[] for _ in self.windows]
+        waiting = states[:, :0]  # of the last words, which some windows have not answered
+        for part in torch.split(ids[1:], _DEV_WORDS):
             states, state = self.gru(self.embedding(part[None]), state)
-            parts.append(states)
-        states = torch.cat(parts, dim=1)[:, 1:]
-        return [self.logits(states, w)[0].sigmoid().double().numpy() for w in self.windows]
+            known = torch.cat((waiting, states), dim=1)
+            for w, of_window in enumerate(found):
+                of_window.append(self.logits(known[:, max(0, waiting.shape[1] - w) :], w)[0])
+            waiting = known[:, max(0, known.shape[1] - self.windows[-1]) :]
+        return [torch.cat(of_window).sigmoid().double().numpy() for of_window in found]
 
 
 class StreamMethod:
@@ -82,6 +87,9 @@ class StreamMethod:
         self._words, self._ends = train.words, train.ends
         self._starts = sentence_starts(train)
         self._dev = [(dev.words[first:last], dev.ends[first:last]) for first, last in texts(dev)]
+        widest = self.network.windows[-1]
+        if all(len(words) <= widest for words, _ in self._dev):
+            raise InputError(f"the dev corpora hold no text of more than {widest} words, the widest window")
         self.drawn_share = self.true_share = float(train.ends.sum() / (train.words != BOUNDARY).sum())
 
     @property
@@ -170,7 +178,7 @@ class StreamMethod:
         return [
             (
                 np.concatenate([of_text[w] for of_text in found]),
-                np.concatenate([ends[: len(ends) - w] for _, ends in self._dev]),
+                np.concatenate([ends[: max(0, len(ends) - w)] for _, ends in self._dev]),
             )
             for w in self.network.windows
         ]
