@@ -142,6 +142,7 @@ class CTranslate2Streamer:
             [[str(piece) for piece in window.ids]],
             target_prefix=[[str(piece) for piece in (*opening, *written)]],
             beam_size=self._settings.beam,
+            length_penalty=self._model.length_penalty,
             max_decoding_length=min(given + most, self._model.max_positions - 1),
             end_token=self._closing,
             suppress_sequences=self._never + ([] if closing is not None else [[piece] for piece in self._closing]),
