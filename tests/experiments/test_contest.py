@@ -31,8 +31,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_whole_sentences_are_translated_alike(theirs: Path, beam: int) -> None:
     """With a k that waits for the whole sentence, both are ordinary translators of the same weights.
 
-    Both compare by the mean of log-probabilities. With another penalty of length they may differ, as their searches end by
-    other rules.
+    Both compare by the mean of log-probabilities. With another penalty of length they may differ, as their searches
+    end by other rules.
     """
     model = replace(Translator.load("de-en").model, length_penalty=1.0)
     settings = Settings(k=50, gamma=model.gamma, history=0, beam=beam, encoding="full")
