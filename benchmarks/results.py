@@ -20,7 +20,7 @@ from benchmarks.page import fill, recipes_of, sweep_options
 from turia.runtime.folder import SHORT_SUM
 
 Row = dict[str, Any]
-HEADS = ("", "k", "BLEU", "chrF", "AP", "AL", "DAL", "length")
+HEADS = ("", "k, or policy", "BLEU", "chrF", "AP", "AL", "DAL", "length")
 
 
 def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
@@ -40,7 +40,7 @@ def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
 def table(rows: Sequence[Row]) -> list[str]:
     """Curves against k where there are several k, else a line for each configuration."""
     waiting = [row for row in rows if not row["offline"]]
-    steps = sorted({row["k"] for row in waiting})
+    steps = sorted({row["k"] for row in waiting if row["k"] is not None})
     if len(steps) < 2:
         return [*_ruled(HEADS), *(_line([_name(row["curve"]), *_figures(row)]) for row in rows)]
     # p says more than a delay that hardly differs; where nothing was tested, the delay does.
@@ -65,8 +65,8 @@ def _figures(row: Row) -> list[str]:
     chance = row.get("BLEU_p")
     bleu = f"{row['BLEU']:.1f}" + (f" (p = {chance:.3f})" if chance is not None else "")
     length = row["words"] / row["reference_words"]
-    k = "all" if row["offline"] else str(row["k"])
-    return [k, bleu, f"{row['chrF']:.1f}", f"{row['AP']:.2f}", f"{row['AL']:.1f}", f"{row['DAL']:.1f}", f"{length:.2f}"]
+    waits = "all" if row["offline"] else f"`{row['policy']}`" if row["k"] is None else str(row["k"])
+    return [waits, bleu, f"{row['chrF']:.1f}", f"{row['AP']:.2f}", f"{row['AL']:.1f}", f"{row['DAL']:.1f}", f"{length:.2f}"]
 
 
 def _name(curve: str) -> str:

@@ -48,10 +48,19 @@ def test_what_was_tested_shows_p_in_place_of_the_delay() -> None:
 def test_one_k_has_a_line_for_each_configuration() -> None:
     found = table([row("w = 2, beam 4", 8, 20.6), row("whole sentences, beam 4", 0, 23.0, offline=True)])
     assert found == [
-        "|  | k | BLEU | chrF | AP | AL | DAL | length |",
+        "|  | k, or policy | BLEU | chrF | AP | AL | DAL | length |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         "| w = 2, beam 4 | 8 | 20.6 | 50.0 | 0.80 | 4.1 | 5.5 | 0.90 |",
         "| whole sentences, beam 4 | all | 23.0 | 50.0 | 0.80 | 4.1 | 5.5 | 0.90 |",
+    ]
+
+
+def test_a_policy_without_k_is_named() -> None:
+    looking = row("w = 2, alignatt", 0, 24.0) | {"k": None, "policy": "alignatt:f=3"}
+    found = table([row("w = 2", 8, 20.6), looking])
+    assert found[2:] == [
+        "| w = 2 | 8 | 20.6 | 50.0 | 0.80 | 4.1 | 5.5 | 0.90 |",
+        "| w = 2, alignatt | `alignatt:f=3` | 24.0 | 50.0 | 0.80 | 4.1 | 5.5 | 0.90 |",
     ]
 
 
