@@ -31,6 +31,7 @@ PUBLISHED = {"name": "x", "corpus": {}, "published": {"folder": "y"}}
         ({"baseline": "w = 0"}, "baseline is set, but resamples is 0"),
         ({"test": [{"name": "x", "corpus": {}}, {"name": "x", "corpus": {}}]}, "two test sets have one name"),
         ({"test": [{"name": "a b", "corpus": {}}, {"name": "a-b", "corpus": {}}]}, "names that make one folder"),
+        ({"regimes": [6, 3]}, r"regimes is \[6\.0, 3\.0\], expected growing numbers"),
         ({"windows": [-1]}, r"windows\[0\] is -1"),
         ({"k": [4, 1000]}, "k of 1000 words or more reads whole sentences"),
         ({"k": [4, 8, 4]}, r"k is \[4, 8, 4\], expected each value once"),
