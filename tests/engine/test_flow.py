@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from turia.config import Encoder
 from turia.corpus.batches import Batch
 from turia.engine.backend import run_steps
 from turia.engine.flow import FlowWriter
+from turia.engine.model import Attention
 from turia.engine.settings import Settings
 from turia.engine.window import History
 from turia.policy.base import CountingPolicy, Situation
@@ -102,3 +104,18 @@ def test_looking_back_gives_the_attention_of_each_word() -> None:
     attention = run_steps(writer.look_back(), model.backend)
     # The echo looks at the first piece of the word that it copies.
     np.testing.assert_allclose(attention, np.eye(4), atol=1e-6)
+
+
+def test_looking_back_is_by_the_last_layer_whatever_policies_look_at() -> None:
+    class Layers(FreeEcho):
+        """Has a first layer that looks nowhere."""
+
+        def look(self, requests):  # type: ignore[no-untyped-def]
+            found = super().look(requests)
+            return [one._replace(attention=np.concatenate([0 * one.attention, one.attention])) for one in found]
+
+    model = replace(fake_model(Layers(), free=True), attention=Attention(0, 0))
+    writer = FlowWriter(model, Settings(k=1), History(flowing=True))
+    writer.source.add(subwords().encode_word("ka"))
+    run_steps(writer.write_word(), model.backend)
+    np.testing.assert_allclose(run_steps(writer.look_back(), model.backend), [[1.0]], atol=1e-6)

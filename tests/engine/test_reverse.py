@@ -10,7 +10,7 @@ from tests.engine.fakes import Fake, FreeEcho, Row, TargetSeen, fake_model, subw
 from turia.engine.backend import run_steps
 from turia.engine.choosing import log_probabilities
 from turia.engine.cutting import best_cut
-from turia.engine.reverse import reverse_scores
+from turia.engine.reverse import CHANCE, reverse_scores
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.segmenter.online import FreeSegmenter
@@ -71,7 +71,29 @@ def test_a_score_is_what_the_written_words_add_to_all_spellings() -> None:
     told = [chance("ka", spelling, True) for spelling in ("ka.", "Ka.", "ka?", "Ka?")]
     in_any_case = [chance("-", spelling, False) for spelling in ("ka", "Ka", "ka,", "Ka,")]
     (found,) = scores(backend, "ka", "ka")
-    assert np.isclose(found, np.logaddexp.reduce(told) - np.logaddexp.reduce(in_any_case))
+    assert np.isclose(found, np.logaddexp.reduce(told) - CHANCE * np.logaddexp.reduce(in_any_case))
+
+
+class LikesText(Writes):
+    """Goes on with any other word more readily beside a text than beside a dash."""
+
+    def logits(self, state: TargetSeen):  # type: ignore[no-untyped-def]
+        scores = super().logits(state)
+        dash = set(subwords().encode_word("-"))
+        if any(column[0] > END_ID and column[0] not in dash for column in state.rows[-1].seen):
+            scores[END_ID + 1 :] += 4.0 * (scores[END_ID + 1 :] == 0)
+        return scores
+
+
+def test_what_any_text_makes_likelier_does_not_draw_the_cut_behind_the_next_words() -> None:
+    model = fake_model(LikesText())
+
+    def cut(chance: float) -> int:
+        steps = reverse_scores(model, ["Ka", "leta", "Miso."], ["ka", "leta", "miso", "no", "pu", "ra"], chance)
+        return best_cut(run_steps(steps, model.backend))
+
+    assert cut(CHANCE) == 3
+    assert cut(1.0) == 5, "with all of what the model would say in any case"
 
 
 def test_words_that_are_none_belong_to_the_one_before() -> None:

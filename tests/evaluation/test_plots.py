@@ -47,6 +47,15 @@ def test_bleu_against_latency_shows_every_run_twice() -> None:
         assert [spots(line)[0, 1] for line in axes.get_lines() if line not in curves.values()] == [31.5]
 
 
+def test_regimes_of_latency_have_lines_as_far_as_the_points_go() -> None:
+    """AL goes from 1 to 15."""
+    plain, marked = bleu_against_latency(POINTS), bleu_against_latency(POINTS, regimes=[3, 6, 30])
+    new = [line for line in marked.axes[0].get_lines() if len(spots(line)) == 2]
+    assert [spots(line)[:, 0].tolist() for line in new] == [[3, 3], [6, 6]]
+    assert marked.axes[0].get_xlim() == plain.axes[0].get_xlim()
+    assert len(marked.axes[1].get_lines()) == len(plain.axes[1].get_lines())
+
+
 def test_curves_differ_in_colour_marker_and_line() -> None:
     axes = bleu_against_latency(POINTS + AUTHORS, compared=["authors"]).axes[0]
     looks = [(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.get_lines()]

@@ -18,6 +18,7 @@ from turia.engine.backend import run_steps
 from turia.engine.stream import Stream
 from turia.engine.tail import Tentative
 from turia.errors import ConfigError
+from turia.policy.act import Act
 from turia.policy.alignatt import AlignAtt
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
@@ -342,6 +343,10 @@ def test_a_session_without_a_segmenter_is_chosen_kept_and_left() -> None:
 def test_a_model_that_needs_a_segmenter_is_not_run_without() -> None:
     with pytest.raises(ProtocolError, match="not trained to work without a segmenter"):
         Captions.begin(fake_translators(), replace(CHOICE, punctuation=False, free=True))
+    # One that needs none may lack the heads of a policy.
+    translators = {"de-en": FakeTranslator("de-en", FreeEcho())}
+    with pytest.raises(ProtocolError, match=r"cannot be run with policy act:lag_cost=0\.7"):
+        Captions.begin(translators, StreamChoice("de-en", Act(0.7), punctuation=False, free=True))
 
 
 def test_two_sources_of_sentence_ends_are_one_too_many() -> None:

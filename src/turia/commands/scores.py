@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +16,8 @@ from turia.evaluation.latency import DAL_SCALE
 from turia.evaluation.options import Convention, EvaluationOptions, Unit
 
 Files = list[Path] | None
+WIDE = 200
+"""Letters in a line of a table that goes into a file: there is no terminal whose width counts."""
 
 
 def evaluate(
@@ -113,13 +116,17 @@ def sweep(
     from rich.console import Console
 
     from turia.experiments.sweep.rows import tables
+    from turia.experiments.sweep.run import ready
     from turia.experiments.sweep.run import sweep as run
     from turia.system.console import Display
 
     needs("plot")
+    for recipe in recipes[1:]:  # the first one is looked at when it is run
+        ready(recipe)
     for recipe in recipes:
         with Display("sweep") as display:
             results = run(recipe, display.update, processes or os.cpu_count() or 1, fresh)
+        console = Console(width=None if sys.stdout.isatty() else WIDE)
         for table in tables(results.rows):
-            Console().print(table)
+            console.print(table)
         print(results.folder)

@@ -91,6 +91,9 @@ class SweepRecipe:
     dal_scale: AboveZero = 0.85
     latency: Literal["stream", "sentence"] = "stream"
     """Over the whole stream, or of each sentence by itself, as systems that translate single sentences are measured."""
+    regimes: tuple[AboveZero, ...] = ()
+    """Where regimes of latency end, in AL: [3, 6, 15] are the low, medium and high one of IWSLT 2020. A line in the
+    picture for each, and a table of the best point of each curve in each of them."""
     resamples: Natural = 0
     """Bootstrap resamples for confidence intervals of BLEU and chrF; 0 for none."""
     baseline: str = ""
@@ -112,6 +115,8 @@ class SweepRecipe:
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ConfigError(f"{name} is {list(values)}, expected each value once")
+        if list(self.regimes) != sorted(set(self.regimes)):
+            raise ConfigError(f"regimes is {list(self.regimes)}, expected growing numbers")
         segments = self.windows or self.blocks or self.free or self.oracle
         if not (self.offline or ((self.k or self.policies) and segments)):
             raise ConfigError(

@@ -14,16 +14,24 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from turia.engine.model import Attention
+
 Scores = npt.NDArray[np.float64]
 
+CUT_VERSION = 2
+"""What sweeps note: with another one, sources may be cut elsewhere."""
+LOOKED_AT = Attention()
+"""The last layer, heads averaged. Other layers and heads say sooner which words of a draft will change, and less well
+where a sentence ends; so this is not what policies look at."""
 LENGTH_SPREAD = 0.7
 """The variance of the source's length, for each word that is expected. The dev sets of Europarl-ST have 0.3 (short
 sentences) to 1.0 (long ones), in both directions."""
 LEAST_SPREAD = 1.0
 """In words: also short sentences are longer or shorter."""
-_INSIDE, _NEEDED = 0.02, 0.1
+INSIDE, NEEDED = 0.02, 0.2
 """Shares of attention below which nothing is told apart: of a written word on what is before the cut, and of a word
-before the cut among what a written word looks at. Words that nobody looks at are common, so they tell less."""
+before the cut among what a written word looks at. Words that nobody looks at are common, so they tell less:
+with 0.1 cuts come too early, with 0.6 too late (`python -m benchmarks.cutting`)."""
 
 
 def length_scores(read: int, written: int, gamma: float) -> Scores:
@@ -43,7 +51,7 @@ def _variance(expected: float) -> float:
     return LEAST_SPREAD + LENGTH_SPREAD * expected
 
 
-def attention_scores(attention: npt.NDArray[np.floating]) -> Scores:
+def attention_scores(attention: npt.NDArray[np.floating], least_needed: float = NEEDED) -> Scores:
     """By [T, R], the attention of each written word to each word read: the written words must look at the words before
     the cut, and the words before the cut must be looked at.
 
@@ -53,7 +61,7 @@ def attention_scores(attention: npt.NDArray[np.floating]) -> Scores:
     shares = attention / np.maximum(attention.sum(axis=1, keepdims=True), 1e-9)
     inside = np.minimum(np.cumsum(shares, axis=1), 1.0)
     needed = np.minimum(shares.max(axis=0), 1.0)
-    return np.asarray(np.log(_INSIDE + inside).sum(axis=0) + np.cumsum(np.log(_NEEDED + needed)))
+    return np.asarray(np.log(INSIDE + inside).sum(axis=0) + np.cumsum(np.log(least_needed + needed)))
 
 
 def best_cut(scores: Scores) -> int:

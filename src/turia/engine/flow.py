@@ -15,6 +15,7 @@ import numpy.typing as npt
 from turia.config import Encoder
 from turia.engine.backend import DecodeRequest, DecoderState, Logits, LookRequest, Steps
 from turia.engine.choosing import best_allowed
+from turia.engine.cutting import LOOKED_AT
 from turia.engine.rows import Peek
 from turia.engine.writer import Writer
 from turia.policy.masks import flowing_reach, words_limit
@@ -65,7 +66,7 @@ class FlowWriter(Writer):
         ids = np.append(self._prefix, written[:-1]).astype(np.int64)
         limits = np.concatenate([self._limits_of_history(memory.length), np.array(self.row_limits, dtype=np.int64)])
         (looks,) = yield [LookRequest(None, memory, ids, limits)]
-        rows = self.by_source_word(self.model.attention.of(looks.attention)[first:])
+        rows = self.by_source_word(LOOKED_AT.of(looks.attention)[first:])
         begins = np.cumsum([0, *self.target.pieces[:-1]])
         means: npt.NDArray[np.float32] = np.add.reduceat(rows, begins) / np.array(self.target.pieces)[:, None]
         return means

@@ -74,8 +74,10 @@ def bleu_against_latency(
     compared: Sequence[str] = (),
     title: str = "",
     dal_scale: float = 0.85,
+    regimes: Sequence[float] = (),
 ) -> Figure:
-    """BLEU against AL and against DAL side by side; curves named in `compared` stand back in grey."""
+    """BLEU against AL and against DAL side by side; curves named in `compared` stand back in grey. Where a regime of AL
+    ends there is a line, as far as the points go."""
     figure, (left, right) = _figure(2, title)
     lagging: list[tuple[Axes, str, Callable[[Point], float]]] = [
         (left, "AL (source words)", lambda point: point.al),
@@ -87,6 +89,10 @@ def bleu_against_latency(
         drawn.append(_draw_curves(axes, points, latency, compared))
         _draw_bounds(axes, bounds)
     left.set_ylabel("BLEU")
+    low, high = left.get_xlim()
+    for end in regimes:
+        if low < end < high:
+            left.axvline(end, color=GREY, linestyle=":", linewidth=1.0, zorder=0)
     _finish(figure, drawn, bounds)
     return figure
 

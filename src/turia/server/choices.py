@@ -115,9 +115,9 @@ def begin_stream(translators: Translators, choice: StreamChoice) -> Stream:
     except ConfigError as error:
         raise ProtocolError("settings", str(error)) from None
     except ModelError:
-        if choice.free:
+        if choice.free and not translators[choice.model].model.free:
             raise ProtocolError("model", "this model was not trained to work without a segmenter") from None
-        if finds_sentences(translators[choice.model]):
+        if choice.free or finds_sentences(translators[choice.model]):
             raise ProtocolError("model", f"this model cannot be run with policy {choice.policy}") from None
         raise ProtocolError("model", "this model finds no sentence ends; ask for punctuation") from None
 

@@ -14,7 +14,7 @@ from turia.export.random_model import made_up_words
 def no_plots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """One sweep is plotted, where the plots are looked at: they take longer than all of its translations."""
     if request.node.name != "test_a_sweep_scores_its_traces":
-        monkeypatch.setattr("turia.experiments.sweep.results.draw", lambda rows, stem, dal_scale: [])
+        monkeypatch.setattr("turia.experiments.sweep.results.draw", lambda *_: [])
 
 
 @pytest.fixture

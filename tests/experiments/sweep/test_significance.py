@@ -29,7 +29,8 @@ def row(policy: Policy, al: float, right: int, window: int | None = None, target
     report = Report(figures, 1, 40, 0, "", tuple(lines))
     k = policy.k if isinstance(policy, WaitK) else None
     details = Configuration(window, policy, 0, target_lag=target_lag).as_json()
-    return Row("set", "model", policy.name, "oracle", k, report, 8, 8, details=details)
+    point = str(policy).partition(":")[2]
+    return Row("set", "model", policy.name, "oracle", k, report, 8, 8, point=point, details=details)
 
 
 def test_other_policies_are_tested_between_the_points_of_the_baseline_beside_them() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from turia.config import ActHeads, ChunkHeads, Corpus, HeadTraining, PolicyRecipe
 from turia.errors import InputError, ModelError
+from turia.experiments.sweep.run import sweep
 from turia.export.again import export_model
 from turia.export.random_model import made_up_words
 from turia.policy.base import Head, State
@@ -112,6 +113,49 @@ def test_a_model_may_be_given_its_heads_in_its_own_folder(
     )  # fmt: skip
     train(recipe, lambda share, what: None)
     assert list(head_list(load_folder(own)).values) == ["act-0.5"]
+
+
+@pytest.mark.slow
+def test_heads_of_a_model_without_a_segmenter_are_swept_beside_others(
+    free_folder: Path, toy_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way of docs/comparison.md at tiny size: from a tuned model over its heads to a table of all systems."""
+    monkeypatch.setattr("turia.experiments.sweep.results.draw", lambda *_: [])
+    heads = PolicyRecipe(
+        str(free_folder), tmp_path / "heads", (Corpus(path=toy_corpus),), tmp_path / "run", sentences=20,
+        chunk=ChunkHeads(()), act=ActHeads((0.005,), (1, 2), 2), training=HeadTraining(hidden=2, epochs=1),
+    )  # fmt: skip
+    assert train(heads, lambda share, what: None).lines()[0] == "20 sentence pairs learned from"
+    assert load_folder(tmp_path / "heads").config.free
+    (tmp_path / "few.tsv").write_text("".join(toy_corpus.read_text("utf-8").splitlines(True)[:4]), encoding="utf-8")
+    (tmp_path / "sweep.toml").write_text(
+        f'''
+        folder = "out"
+        models = ["heads"]
+        wait_k_models = ["{free_folder}"]
+        k = [2]
+        policies = ["act:lag_cost=0.005"]
+        windows = [2]
+        free = ["attention"]
+        max_lag = 1000
+        oracle = false
+        offline = false
+        [[test]]
+        name = "few"
+        corpus = {{ path = "few.tsv" }}
+        ''',
+        encoding="utf-8",
+    )
+    rows = sweep(tmp_path / "sweep.toml", lambda share, what: None).rows
+    assert [(row.system, row.segments, str(row.details["policy"]).partition(":")[0]) for row in rows] == [
+        ("heads", "w2", "wait-k"),
+        ("heads", "w2", "act"),
+        ("heads", "free", "wait-k"),
+        ("heads", "free", "act"),
+        ("free", "w2", "wait-k"),
+        ("free", "free", "wait-k"),
+    ]
+    assert rows[3].details["max_lag"] == 1000
 
 
 def test_a_corpus_that_is_too_small_or_too_short_is_refused_in_one_line(

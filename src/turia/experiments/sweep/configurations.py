@@ -43,9 +43,8 @@ class Configuration:
 
     @property
     def looks_at_attention(self) -> bool:
-        """Whether the model's attention layer plays a part: in the policy, or where the source is cut."""
-        looks = isinstance(self.policy, LookingPolicy) and self.policy.attention
-        return looks or self.free is not None
+        """Whether the attention layer and head that are stored with the model play a part."""
+        return isinstance(self.policy, LookingPolicy) and self.policy.attention
 
     @property
     def searches_drafts(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from turia import __version__
 from turia.config import SweepRecipe
+from turia.engine.cutting import CUT_VERSION
 from turia.engine.draft import DRAFTS_VERSION
 from turia.engine.model import without_attention
 from turia.engine.settings import Settings
@@ -80,6 +81,7 @@ class Run:
             "turia": __version__,
             "search": SEARCH_VERSION,
             **({"given": GIVEN_VERSION} if self.configuration.segments == "oracle" else {}),
+            **({"cut": CUT_VERSION} if self.configuration.free else {}),
             **({"reverse_sha256": self.model.reverse_sha256} if self.configuration.free == "reverse" else {}),
             **({"attention": self.model.attention} if self.configuration.looks_at_attention else {}),
             **({"drafts": DRAFTS_VERSION} if self.configuration.searches_drafts else {}),

@@ -14,7 +14,7 @@ from turia import __version__
 from turia.config import SweepRecipe, file_name
 from turia.experiments.sweep.curves import VARIED
 from turia.experiments.sweep.plan import Plan
-from turia.experiments.sweep.rows import Row, columns
+from turia.experiments.sweep.rows import Row, columns, regime_columns
 from turia.runtime.folder import SHORT_SUM
 from turia.system.files import write_file
 
@@ -47,13 +47,13 @@ def write_results(rows: Sequence[Row], planned: Plan, recipe: SweepRecipe, path:
     }
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_file(recipe.folder / "results.json", text)
-    write_file(recipe.folder / "results.md", markdown(rows, planned, command))
+    write_file(recipe.folder / "results.md", markdown(rows, planned, command, recipe.regimes))
     for test in planned.tests:
         own = [row for row in rows if row.test == test.name]
-        draw(own, recipe.folder / file_name(test.name), recipe.dal_scale)
+        draw(own, recipe.folder / file_name(test.name), recipe.dal_scale, recipe.regimes)
 
 
-def draw(rows: Sequence[Row], stem: Path, dal_scale: float) -> list[Path]:
+def draw(rows: Sequence[Row], stem: Path, dal_scale: float, regimes: Sequence[float] = ()) -> list[Path]:
     """BLEU against latency and against k, of one test set; what was not hurried is a line."""
     # Here, not above: the processes that score import this module too, and need no matplotlib.
     from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
@@ -71,7 +71,7 @@ def draw(rows: Sequence[Row], stem: Path, dal_scale: float) -> list[Path]:
     bounds = [Bound(row.curve, row.report.value("BLEU"), curves.get(row.system, "")) for row in rows if row.offline]
     compared = sorted({row.curve for row in rows if not row.ours})
     title = plot_title(rows)
-    latency = bleu_against_latency(points, bounds, compared, title, dal_scale)
+    latency = bleu_against_latency(points, bounds, compared, title, dal_scale, regimes)
     paths = save(latency, stem.with_name(f"{stem.name}-latency"))
     if any(point.k is not None for point in points):
         paths += save(bleu_against_k(points, bounds, compared, title), stem.with_name(f"{stem.name}-k"))
@@ -84,20 +84,28 @@ def plot_title(rows: Sequence[Row]) -> str:
     return rows[0].test + (f", h = {histories.pop()}" if len(histories) == 1 else "")
 
 
-def markdown(rows: Sequence[Row], planned: Plan, command: str) -> str:
-    """The results as a page: a table for each test set, then what the figures were computed with."""
+def markdown(rows: Sequence[Row], planned: Plan, command: str, regimes: Sequence[float] = ()) -> str:
+    """The results as a page: tables for each test set, then what the figures were computed with."""
     models = ", ".join(f"{model.name} (`{model.sha256[:SHORT_SUM]}`)" for model in planned.models + planned.bounds)
     lines = [f"Made by `{command}`. Models: {models}."]
     for test in planned.tests:
         own = [row for row in rows if row.test == test.name]
         streams = "one stream" if len(test.sources) == 1 else f"{len(test.sources)} streams"
         counts = f"{test.sentences:,} sentences, {test.source_words:,} source words, {streams}"
-        heads, cells = columns(own)
-        lines += ["", f"## {test.name}", "", counts + ".", "", f"| {' | '.join(heads)} |"]
-        lines.append("|" + "---|" * len(heads))
-        lines += [f"| {' | '.join(row)} |" for row in cells]
+        lines += ["", f"## {test.name}", "", counts + ".", "", *_table(*columns(own))]
+        if regimes:
+            lines += [
+                "",
+                "The best BLEU of each curve within a range of AL:",
+                "",
+                *_table(*regime_columns(own, regimes)),
+            ]
         lines += ["", *(f"    {signature}" for signature in signatures(own))]
     return "\n".join(lines) + "\n"
+
+
+def _table(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(row)} |" for row in cells)]
 
 
 def signatures(rows: Sequence[Row]) -> list[str]:

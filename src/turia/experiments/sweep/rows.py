@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
 from typing import Any
 
 from rich import box
@@ -98,6 +100,28 @@ def columns(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     }
     places = [place for place, name in enumerate(COLUMNS) if shown.get(name, True)]
     return [COLUMNS[place] for place in places], [[row.cells()[place] for place in places] for row in rows]
+
+
+def regime_columns(rows: Sequence[Row], regimes: Sequence[float]) -> tuple[list[str], list[list[str]]]:
+    """The best point of each curve in each regime of AL, these ending at `regimes`: heads of a table, and its cells."""
+    bounds = list(pairwise((-inf, *regimes)))
+    heads = [f"AL ≤ {high:g}" if low == -inf else f"{low:g} < AL ≤ {high:g}" for low, high in bounds]
+    own = [row for row in rows if not row.offline]
+    cells = []
+    for curve in dict.fromkeys(row.curve for row in own):
+        points = [row for row in own if row.curve == curve]
+        inside = [[row for row in points if low < row.report.value("AL") <= high] for low, high in bounds]
+        cells.append([curve, *map(_best, inside)])
+    return ["curve", *heads], cells
+
+
+def _best(rows: Sequence[Row]) -> str:
+    """BLEU, AL and parameters of the best of them."""
+    if not rows:
+        return ""
+    row = max(rows, key=lambda one: one.report.value("BLEU"))
+    setting = row.point if row.k is None else f"k = {row.k}"
+    return f"{row.report.value('BLEU'):.1f} (AL {row.report.value('AL'):.1f}, {setting})"
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:

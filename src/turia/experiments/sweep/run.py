@@ -21,7 +21,7 @@ from pathlib import Path
 
 from turia.config import SweepRecipe, load_recipe
 from turia.experiments.sweep.curves import check_baseline
-from turia.experiments.sweep.plan import plan
+from turia.experiments.sweep.plan import Plan, plan
 from turia.experiments.sweep.results import write_results
 from turia.experiments.sweep.rows import Row
 from turia.experiments.sweep.scoring import published_runs, score
@@ -36,15 +36,21 @@ class Results:
     rows: list[Row]
 
 
-def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Results:
-    """Runs the recipe `path`. `fresh` forgets what was translated before."""
+def ready(path: Path) -> tuple[SweepRecipe, Plan]:
+    """The recipe `path` and what it runs. What is missing shall be known before hours of translating."""
     recipe = load_recipe(SweepRecipe, path)
     planned = plan(recipe, path.parent)
     for test in recipe.test:
         if test.published is not None:
-            published_runs(test.published)  # what is missing shall be known before hours of translating
+            published_runs(test.published)
     if recipe.baseline:
         check_baseline(planned, recipe.baseline)
+    return recipe, planned
+
+
+def sweep(path: Path, show: Show, processes: int = 1, fresh: bool = False) -> Results:
+    """Runs the recipe `path`. `fresh` forgets what was translated before."""
+    recipe, planned = ready(path)
     if fresh:
         for run in planned.runs:
             shutil.rmtree(run.folder, ignore_errors=True)
