@@ -33,7 +33,7 @@ from turia.server.choices import Translators
 from turia.server.cluster import Cluster, totals
 from turia.server.codes import Codes
 from turia.server.deletion import add_deletion
-from turia.server.downloads import Downloads, TooManyError
+from turia.server.downloads import Downloads, InPieces, TooManyError
 from turia.server.fanout import targets_of
 from turia.server.glossaries import watch_glossaries
 from turia.server.info import add_info
@@ -356,7 +356,7 @@ def _add_sessions(app: FastAPI) -> None:
             ) from None
         name = f'attachment; filename="{"session" if asked.kind == "jsonl" else f"captions-{asked.side}"}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
-        return Response(data, media_type=kind_of_text, headers={"Content-Disposition": name})
+        return InPieces(data, media_type=kind_of_text, headers={"Content-Disposition": name})
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:
