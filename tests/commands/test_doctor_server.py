@@ -58,6 +58,8 @@ def test_where_nothing_listens(server: FakeServer) -> None:
 def test_addresses_that_are_none() -> None:
     with pytest.raises(InputError, match="--server captions: expected http://HOST:PORT"):
         list(examine_server("captions"))
+    with pytest.raises(InputError, match=r"--server http://\[: expected http://HOST:PORT"):
+        list(examine_server("http://["))
     with pytest.raises(InputError, match="--ca absent: cannot be read"):
         list(examine_server("https://localhost:1", Path("absent")))
 

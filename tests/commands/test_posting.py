@@ -124,7 +124,7 @@ def test_an_address_comes_from_a_file_or_the_environment(tmp_path: Path, monkeyp
     file = tmp_path / "zoom.txt"
     file.write_text("https://a.example/closedcaption?id=2\n")
     assert secret_address("zoom", file) == "https://a.example/closedcaption?id=2"
-    for wrong in (f"{SECRET}\n", f"ftp://{SECRET}", f"https://a.example/ {SECRET}", ""):
+    for wrong in (f"{SECRET}\n", f"ftp://{SECRET}", f"http://[{SECRET}", f"https://a.example/ {SECRET}", ""):
         file.write_text(wrong)
         with pytest.raises(InputError, match="expected one address that Zoom gives for captions") as caught:
             secret_address("zoom", file)

@@ -241,7 +241,7 @@ def test_a_session_or_a_room_is_known_by_the_address_of_its_page() -> None:
     assert place_of("x", "http://b") == Place("http://b", "x")
     assert place_of("https://a.example/watch/x%20y/", "http://b") == Place("https://a.example", "x y")
     assert place_of("https://a.example/room/main-hall", "http://b") == Place("https://a.example", "main-hall", True)
-    for wrong in ("ftp://a/watch/x", "http://a/", "http://a/api/x"):
+    for wrong in ("ftp://a/watch/x", "http://a/", "http://a/api/x", "http://[/watch/x", "http://a:b/watch/x"):
         with pytest.raises(InputError, match="expected the name of a session"):
             place_of(wrong, "http://b")
 

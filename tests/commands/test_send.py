@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from tests.formats.cues import parse
 from tests.server.servers import FakeServer, free_port
 from turia.cli import main
+from turia.commands.send import _write
+from turia.errors import FormatError
 from turia.protocol.client import Follower, Speaker
 from turia.protocol.server_messages import TentativeText
 
@@ -207,3 +210,17 @@ def test_speakers_are_named_to_the_audience(
     name = printed.err.strip().split("/")[-1]
     assert server.get(f"/api/sessions/{name}/transcript.txt?side=source")[1] == "Anna: ka le\nBo: mi\n"
     assert "<v Bo>mi" in server.get(f"/api/sessions/{name}/transcript.vtt")[1]
+
+
+@pytest.mark.parametrize("event", [{"type": "write"}, {"type": "write", "word": 3}, {"type": "note"}, {"ms": "x"}])
+def test_an_event_that_is_none_is_refused_in_one_line(event: dict[str, Any]) -> None:
+    class Odd(Speaker):
+        def __init__(self) -> None:
+            """It is not connected."""
+
+        async def events(self) -> AsyncIterator[dict[str, Any]]:
+            yield {"type": "of a later release"}
+            yield event
+
+    with pytest.raises(FormatError, match="the server sent an event"):
+        asyncio.run(_write(Odd(), io.StringIO()))

@@ -61,6 +61,12 @@ def test_vosk_with_times_without_them_and_with_alternatives() -> None:
     ) == [("guten", 0.1, 0.5), ("morgen", None, None), ("allerseits", None, None), ("ja", 2.0, 3.0)]
 
 
+def test_a_message_over_many_lines_is_read_when_it_may_be_complete() -> None:
+    words = [f'{{\n"word": "ja",\n"start": {i},\n"end": {i}.5\n}}' for i in range(3000)]
+    message = '{\n"result": [' + ", ".join(words) + '],\n"text": "ja"\n}'
+    assert heard("vosk", *message.split("\n")) == [("ja", float(i), i + 0.5) for i in range(3000)]
+
+
 def test_milliseconds_since_1970_are_known_by_their_size() -> None:
     assert heard("jsonl", '{"text": "ja", "start": 1763000000000, "end": 1763000000250}') == [
         ("ja", 1763000000.0, 1763000000.25)
@@ -149,11 +155,15 @@ def test_words_come_out_before_the_next_line_is_asked_for() -> None:
         ),
         ("whisper", [f"0 1{'0' * 5000} ja"], "feed:1: expected `begin end text`"),
         ("vosk", ["", "{", '"text":'], "feed:2: not JSON: the feed ends inside a message"),
+        # To read these again with every line took hours.
+        ("vosk", ['{"a": [1', *[",1"] * 500_000], "feed:1: not JSON: no end after 1048576 characters"),
+        ("vosk", ['{"a": [{}', *[",{}"] * 200_000], "feed:1: not JSON: Expecting ',' delimiter"),
         ("vosk", ['{"result": [{"word": 3}]}'], "feed:1: not a message of vosk: word is 3, expected text"),
         ("vosk", ['{"result": "ja"}'], "feed:1: not a message of vosk: its parts are not as docs/asr.md shows"),
         ("deepgram", ['{"is_final": true, "channel": {"alternatives": []}}'], "feed:1: not a message of deepgram: its"),
         ("deepgram", ['{"is_final": true, "channel": {"alternatives": ["ja"]}}'], "feed:1: not a message of deepgram"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_what_is_not_the_format_is_refused_with_its_line(kind: InputFormat, lines: list[str], message: str) -> None:
     with pytest.raises(FormatError) as caught:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.formats.cues import parse
 from turia.formats.output import OutputFormat, TextOutput, output
+from turia.stream.speakers import SPEAKER
 from turia.stream.trace import End, Note, Record, SentenceEnd, Write, parse_trace
 
 RECORDS: list[Record] = [
@@ -47,6 +48,18 @@ def test_text_of_words_alone() -> None:
     text.end_sentence()
     text.end_sentence()
     assert file.getvalue() == "Good morning.\n"
+
+
+@pytest.mark.parametrize("kind", ["text", "srt", "vtt"])
+def test_no_word_gives_orders_to_a_terminal(kind: OutputFormat) -> None:
+    """What somebody says into a server, or has recorded, is printed by `turia send`, `turia replay` and `curl`."""
+    orders = ["\x1b]0;a\x07", "b\x00", "\x9b2J", "c\n\nd"]
+    records: list[Record] = [Note(SPEAKER, 0, "A\x1b[2J")]
+    records += [Write(word, i, 1, 0, "policy", 0.0) for i, word in enumerate(orders)]
+    text = printed(kind, [*records, SentenceEnd(0, 4, 4, "flush")])
+    assert not [letter for letter in text if letter != "\n" and not letter.isprintable()]
+    assert "\ufffd]0;a\ufffd b\ufffd \ufffd2J c\ufffd\ufffdd" in text
+    assert printed("text", [Write("שלום\u200f", 0, 1, 0, "policy", 0.0)]) == "שלום\u200f", "marks of direction stay"
 
 
 def test_json_lines_are_a_trace() -> None:

@@ -62,6 +62,13 @@ def test_a_recording_has_what_was_said_and_settings_and_what_later_releases_add(
         (['{"type":"recording","version":1}', '{"type":"end","ms":1' + "0" * 400 + "}"], "feed:2: ms is no number"),
         (['{"type":"recording","version":1}', '{"type":"end","ms":1e15}'], "feed:2: ms is no number of milliseconds"),
         (['{"type":"recording","version":1}', '{"type":"sentence","ms":1}'], "feed:2: a sentence without its numbers"),
+        *(
+            (
+                ['{"type":"recording","version":1}', f'{{"type":"sentence","source_words":{wrong},"target_words":1}}'],
+                "feed:2: a sentence without its numbers",
+            )
+            for wrong in ('"x"', "[]", "null", "1.5", "true", "-1")
+        ),
         (["{"], "feed:1: "),
     ],
 )

@@ -84,6 +84,15 @@ def test_what_is_no_subtitle_file_is_named(kind: Kind, text: str, complaint: str
     assert str(caught.value).startswith(complaint)
 
 
+@pytest.mark.parametrize("begun", ["<a", "<v a", "<v.", "<v" + " " * 10, "{\\", "</b"])
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+def test_tags_that_never_end_are_text_and_take_no_time(kind: Kind, begun: str) -> None:
+    """A line of 60 KB that begins tags took twenty seconds, one of a megabyte hours."""
+    text = begun * 100_000
+    [*_, (last, _, end, _)] = heard(kind, f"1\n00:00:01.000 --> 00:00:02.000\n{text}x\n")
+    assert (last, end) == ((begun * 100_000 + "x").split()[-1], 2.0)
+
+
 # Dashes and angle brackets mean something at some places; what is written there by us is escaped (test_subtitles.py).
 WORDS = st.lists(st.text("abcäß.,!?&", min_size=1, max_size=12), min_size=1, max_size=8)
 

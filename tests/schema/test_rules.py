@@ -28,6 +28,7 @@ def test_nothing_is_taken_for_a_whole_number_but_a_whole_number(value: Any) -> N
         ({"words": "a"}, "words is 'a', expected a list of at least one word"),
         ({"words": []}, "words is [], expected a list of at least one word"),
         ({"words": ["a", "b" * 6]}, "words[1] is 'bbbbbb', expected a string of 1 to 5 letters"),
+        ({"words": ["a", "b\ud800"]}, "words[1] is 'b\\ud800', expected a string of 1 to 5 letters"),
         ({"place": {"row": -1}}, "place.row is -1, expected a whole number from 0"),
         ({"place": {}}, "missing key 'place.row'"),
         ({"place": []}, "place is [], expected a table"),

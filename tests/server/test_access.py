@@ -101,6 +101,13 @@ def test_a_host_is_no_longer_than_names_are() -> None:
     assert not origin_allowed(None, "a" * 254, (), keyed=True)
 
 
+@pytest.mark.parametrize("host", ["[::::]", "[.]", "[1.2.3.4]", "[:]:8000"])
+def test_what_stands_in_brackets_is_an_address(host: str) -> None:
+    """The links that are made of a Host header are parsed again, which failed with these: an error 500 for anybody."""
+    assert not origin_allowed(None, host, (), keyed=True)
+    assert origin_allowed(None, "[2001:db8::1]:8000", (), keyed=True)
+
+
 def test_expired_tickets_go_first() -> None:
     tickets: Tickets[int] = Tickets(seconds=30)
     old = [tickets.issue(number, now=0.0) for number in range(3)]

@@ -51,6 +51,12 @@ def test_lines_are_put_in_changed_and_taken_away() -> None:
     assert texts(first, Insertion(0, 0, "", 2.0)) == texts()
 
 
+def test_lines_that_are_put_in_come_in_the_order_of_sentences_then_of_their_numbers() -> None:
+    given = [Insertion(number, before, f"{before}-{number}", 1.0) for number, before in enumerate([2, 0, 9, 2, 0, 1])]
+    expected = ["0-1", "0-4", "the committee meets.", "1-5", "we vote.", "2-0", "2-3", "it goes", "9-2"]
+    assert texts(*given) == texts(*reversed(given)) == expected
+
+
 def test_corrected_words_have_the_times_of_those_that_they_stand_for() -> None:
     items = list(corrected([*SPEECH, Correction(0, 3, "a b c d e f", 9.0), Insertion(0, 1, "x y", 9.0)]))
     words = [(item.word, item.ms) for item in items if isinstance(item, ShownWord)]

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from starlette.types import Message
 
 from turia.protocol.events import EVENTS
 from turia.schema import JsonObject
-from turia.server.downloads import MOST_PER_SESSION, MOST_WAITING, Downloads, TooManyError
+from turia.server.downloads import MOST_PER_SESSION, MOST_WAITING, PIECE, Downloads, InPieces, TooManyError
 from turia.server.stores.base import DamagedError, Store
 from turia.server.transcript import Clock, Kind, Side, TranscriptRequest
 from turia.stream.trace import Write
@@ -124,6 +125,48 @@ def test_nothing_of_a_deleted_session_is_kept() -> None:
             await made.get(session, TEXT, 3, True)
         made.forget("a")
         assert [session for session, _ in made._kept] == ["b"]
+        made.close()
+
+    asyncio.run(ask())
+
+
+def test_a_transcript_is_sent_a_piece_at_a_time() -> None:
+    """As one piece, slow clients lost the end of a long one, and it lay in memory once for each client."""
+    text = bytes(range(256)) * (5 * PIECE // 512)
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is asked of the client")
+
+    asyncio.run(InPieces(text)({"type": "http", "method": "GET"}, receive, send))
+    start, *pieces = sent
+    assert dict(start["headers"])[b"content-length"] == str(len(text)).encode()
+    assert [len(piece["body"]) for piece in pieces] == [PIECE, PIECE, PIECE // 2, 0]
+    assert [piece["more_body"] for piece in pieces] == [True, True, True, False]
+    assert b"".join(piece["body"] for piece in pieces) == text
+
+
+def test_nothing_is_kept_of_a_session_that_is_deleted() -> None:
+    async def ask() -> None:
+        store = Events()
+        made = downloads(store)
+        for name in ("a", "a.fr", "ab"):
+            await made.get(name, TEXT, 3, True)
+        store.go.clear()
+        late = asyncio.create_task(made.get("a.es", TEXT, 3, True))
+        await asyncio.sleep(0)
+        made.forget("a")
+        store.go.set()
+        assert await late == b"eins zwei drei\n"
+        before = len(store.asked)
+        await made.get("ab", TEXT, 3, True)
+        assert len(store.asked) == before, "another session's is still there"
+        for name in ("a", "a.fr", "a.es"):
+            await made.get(name, TEXT, 3, True)
+        assert [name for name, _ in store.asked[before:]] == ["a", "a", "a.fr", "a.fr", "a.es", "a.es"]
         made.close()
 
     asyncio.run(ask())

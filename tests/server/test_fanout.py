@@ -339,6 +339,9 @@ def test_latencies_that_cannot_be_are_refused() -> None:
         choices_of(translators, NewSession(model="de-en", k=2, latencies=("2",)))
     with pytest.raises(ConfigError, match="further latencies need sentence ends"):
         NewSession(latencies=("8",), segmentation="free")
+    near = ("edatt:alpha=0.123456789", "edatt:alpha=0.1234567891")
+    with pytest.raises(InputError, match="differ only behind their first eight digits"):
+        choices_of(translators, NewSession(model="de-en", k=2, latencies=near))
     for wrong in (["0"], ["8", "k=8"], ["never"], ["9999"], [str(k) for k in range(1, 10)]):
         with pytest.raises(InputError, match="latencies"):
             from_dict(NewSession, {"latencies": wrong})

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from turia.errors import InputError
-from turia.server.pages import STATIC, Pages, add_pages, page_text, security_policy
+from turia.server.pages import STATIC, Pages, WholeFiles, add_pages, page_text, security_policy
 
 
 def client(pages: Pages) -> TestClient:
@@ -54,3 +54,9 @@ def test_pages_are_put_together_of_their_parts(name: str) -> None:
     assert sorted(ids) == sorted(set(ids))
     if name != "overlay.html":
         assert text.index("/static/app.css") < text.index("</head>") < text.index('id="view"')
+
+
+@pytest.mark.parametrize("parts", ["0-0", ",".join(f"{3 * i}-{3 * i}" for i in range(50))])
+def test_files_are_given_whole_whatever_parts_are_asked_for(parts: str) -> None:
+    answer = TestClient(WholeFiles(directory=STATIC)).get("/app.css", headers={"Range": f"bytes={parts}"})
+    assert (answer.status_code, answer.content) == (200, (STATIC / "app.css").read_bytes())

@@ -114,3 +114,18 @@ def test_a_viewer_who_asks_is_told_when_the_speaker_goes_and_comes(hall: FakeSer
             events_until(viewer, "sentence")
         assert receive(viewer, "presence") == {"type": "presence", "speaker": False}
     ask(hall, "DELETE", "/api/rooms/presence")
+
+
+@pytest.mark.parametrize("large", ["hello", "ping"])
+def test_what_a_viewer_says_is_short(hall: FakeServer, large: str) -> None:  # noqa: F811
+    """Nobody needs a ticket here: 64 KB at a time, five hundred times, anybody could keep the server reading."""
+    ask(hall, "PUT", "/api/rooms/short", {"title": "Short"})
+    more = {"later": ["a" * 100] * 40}
+    with enter(hall, "short", **(more if large == "hello" else {})) as viewer:
+        if large == "ping":
+            send(viewer, type="ping")
+            receive(viewer, "pong")
+            send(viewer, type="ping", **more)
+        assert receive(viewer, "error")["code"] == "size"
+        with pytest.raises(ConnectionClosed):
+            viewer.recv(timeout=30)

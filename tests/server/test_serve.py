@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from turia.policy.waitk import WaitK
 from turia.runtime.folder import load_folder
 from turia.server.choices import Translators
 from turia.server.limits import Limits
-from turia.server.serve import ServeOptions, check_origins, data_folder, listen, read_keys, serve, url_of
+from turia.server.logs import LINES_PER_MINUTE, fields_of
+from turia.server.serve import News, ServeOptions, check_origins, data_folder, listen, read_keys, serve, url_of
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
@@ -179,3 +181,24 @@ def test_two_models_of_one_direction_are_refused(tmp_path: Path, capsys: pytest.
 def test_sessions_are_kept_in_the_users_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert data_folder() == tmp_path / "turia"
+
+
+def test_what_anybody_can_cause_does_not_fill_the_log() -> None:
+    """A request that is no HTTP is a line of uvicorn's, an error that nobody foresaw a traceback."""
+    now = 0.0
+    news = News(lambda: now)
+
+    def told(message: str, error: Exception | None = None) -> logging.LogRecord | None:
+        info = None if error is None else (type(error), error, None)
+        record = logging.LogRecord("uvicorn.error", logging.WARNING, "file.py", 1, message, (), info)
+        return record if news(record) else None
+
+    assert told("opening handshake failed") is None
+    wrong = [told("Invalid HTTP request received.") for _ in range(3 * LINES_PER_MINUTE)]
+    assert len([record for record in wrong if record is not None]) == LINES_PER_MINUTE
+    failed = [told("Exception in ASGI application\n", error) for error in (KeyError(), ValueError())]
+    assert None not in failed
+    now = 61.0
+    later = told("Invalid HTTP request received.")
+    assert later is not None
+    assert fields_of(later) == {"left_out": 2 * LINES_PER_MINUTE}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -148,6 +149,29 @@ def test_a_store_that_fails_fails_the_batch_and_not_the_worker(store: SqliteStor
     assert isinstance(reports.get(timeout=30), Done)
     worker.stop()
     assert reports.empty()
+
+
+def test_what_fails_after_the_store_has_it_does_not_end_the_worker(store: SqliteStore) -> None:
+    """Sessions that were done, or had failed, were looked for where they were not any more."""
+    bad, first, second, later = (task(store, name) for name in ("bad", "first", "second", "later"))
+
+    def explode(*_: object) -> Never:
+        raise RuntimeError
+
+    bad.captions.stream.push_steps = explode  # type: ignore[method-assign, assignment]
+    first.lag.of = explode  # type: ignore[method-assign, assignment]
+    reports: Reports = queue.SimpleQueue()
+    worker = Worker(store, reports.put, clock=lambda: 1.0)
+    for one in (bad, first, second):
+        worker.submit(one, inputs_of(Words(1, ("ka",))))
+    worker.start()
+    found = [reports.get(timeout=30) for _ in range(3)]
+    assert [(type(one), one.task.session_id) for one in found] == [
+        (Failed, name) for name in ("bad", "first", "second")
+    ]
+    worker.submit(later, inputs_of(Words(1, ("ka",))))
+    assert isinstance(reports.get(timeout=30), Done)
+    worker.stop()
 
 
 def test_without_a_store_sessions_are_let_go_and_can_come_back(store: SqliteStore) -> None:

@@ -70,6 +70,8 @@ def test_an_empty_table_is_a_glossary_without_terms() -> None:
         ("a\t" + "b " * 50, "g.csv, line 1: the translation has 50 words, expected at most 10"),
         ("a\t" + "b" * 300, "g.csv, line 1: the translation has a word of more than 200 letters"),
         ("a,b,,,c", "g.csv, line 1: 5 columns, expected term, translation, case, optional"),
+        ("Ra\ud800t\tCouncil", "g.csv, line 1: half a character"),
+        ("Rat\tCouncil\nSaal\troom\udfff", "g.csv, line 2: half a character"),
         ("–\tdash", "g.csv, line 1: '–' is no word that can be heard"),
         ("Kom*ission\tb", "g.csv, line 1: 'Kom*ission' is no word that can be heard"),
         ("Kommission*", "g.csv, line 1: 'Kommission*' has no translation; only a term without * can be copied"),

@@ -24,6 +24,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from turia.commands.doctor import Finding, clock_beside
+from turia.commands.options import check_address
 from turia.errors import InputError
 from turia.server.access import is_loopback
 
@@ -56,9 +57,9 @@ def is_turia(url: str) -> bool:
 
 def examine_server(url: str, ca: Path | None = None) -> Iterator[Finding]:
     """All checks of the server at `url`. `ca` is the certificate of an authority of your own."""
+    check_address("--server", url)
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"--server {url}: expected http://HOST:PORT or https://HOST")
+    assert parts.hostname is not None
     url = url.rstrip("/")
     context = _context(ca) if parts.scheme == "https" else None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -71,7 +72,17 @@ def check_timing(policy: str | None, target_lag: str | None) -> None:
         parse_target_lag(target_lag)
 
 
+def is_address(url: str) -> bool:
+    """Whether it is an address of http: what is no address at all may be an error to whoever takes it apart."""
+    try:
+        parts = urlsplit(url)
+        # A port that is none is told only when it is asked for.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+
+
 def check_address(option: str, server: str) -> None:
     """Refuses what is no address of a server."""
-    if not server.startswith(("http://", "https://")):
+    if not is_address(server):
         raise InputError(f"{option} {server}: expected http://HOST:PORT or https://HOST")

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
+from turia.commands.options import is_address
 from turia.errors import InputError
 from turia.formats.caption_posts import TOO_OLD, Service, Waiting, number_address, post_address
 from turia.system.files import write_file
@@ -98,7 +98,7 @@ def secret_address(service: Service, file: Path | None) -> str | None:
         except OSError as error:
             raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     url = text.strip()
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname or url.split() != [url]:
+    if not is_address(url) or url.split() != [url]:
         raise InputError(f"{where}: expected one address that {NAMES[service]} gives for captions: https://...")
     return url
 

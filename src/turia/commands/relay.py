@@ -19,6 +19,7 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from turia.commands.held import HeldEvents
+from turia.commands.options import is_address
 from turia.commands.posting import Poster, ask
 from turia.errors import FormatError, InputError, ResourceError
 from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
@@ -55,9 +56,9 @@ def place_of(given: str, server: str) -> Place:
     """What is given by the name of a session, or by the address of a page: /watch/NAME, /room/NAME."""
     if "://" not in given:
         return Place(server, given)
-    parts = urlsplit(given)
+    parts = urlsplit(given if is_address(given) else "")
     *_, kind, name = ["", *(unquote(part) for part in parts.path.strip("/").split("/"))]
-    if parts.scheme not in ("http", "https") or not parts.netloc or kind not in ("watch", "overlay", "room"):
+    if not parts.netloc or kind not in ("watch", "overlay", "room"):
         raise InputError(f"{given}: expected the name of a session, or the address of its page or its room")
     return Place(f"{parts.scheme}://{parts.netloc}", name, kind == "room")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TextIO
 
+from turia.commands.relay import checked
 from turia.formats.output import TextOutput
 from turia.protocol.client import Speaker
 from turia.stream.silence import PAUSE, TimeGaps
@@ -99,11 +100,13 @@ async def _talk(speaker: Speaker, read: asyncio.Queue[Read], gaps: TimeGaps, spe
 async def _write(speaker: Speaker, file: TextIO) -> None:
     """The events of the session up to its end."""
     text = TextOutput(file)
-    async for event in speaker.events():
-        if event["type"] == "write":
+    async for sent in speaker.events():
+        event = checked(sent)
+        kind = event.get("type")
+        if kind == "write":
             text.word(event["word"])
-        elif event["type"] in ("sentence", "end"):
+        elif kind in ("sentence", "end"):
             text.end_sentence()
-        elif event["type"] == "note" and event["kind"] == SPEAKER:
+        elif kind == "note" and event["kind"] == SPEAKER:
             text.speaker(event["detail"])
         file.flush()

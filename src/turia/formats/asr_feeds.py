@@ -42,6 +42,8 @@ Fields = dict[str, Any]
 _WHISPER = re.compile(r"(?:\d+\.\d{4} )?(-?\d{1,14}) (-?\d{1,14})(?: +(.*))?")
 LONGEST_MESSAGE = 1 << 20
 """Characters of one JSON message, which may go over many lines."""
+MOST_READ = 16 * LONGEST_MESSAGE
+"""Characters of one message that are read again and again, with each line that may be its last."""
 LATEST_SECONDS, LATEST_MILLISECONDS = 1e11, 1e14
 """Since 1970, both of them in the year 5138."""
 
@@ -148,7 +150,7 @@ _READERS: dict[str, Callable[[Fields], Sequence[Heard]]] = {
 
 def _messages(lines: Iterable[str | None], path: str | None) -> Iterator[tuple[int, Fields | None]]:
     """JSON objects and the lines on which they begin. Vosk spreads one over several lines. None is a silence."""
-    pending, begun, number = "", 0, 0
+    pending, begun, number, read = "", 0, 0, 0
     for line in lines:
         if line is None:
             yield number, None
@@ -156,8 +158,14 @@ def _messages(lines: Iterable[str | None], path: str | None) -> Iterator[tuple[i
         number += 1
         if not pending and not line.strip():
             continue
-        begun = begun if pending else number
+        begun, read = (begun, read) if pending else (number, 0)
         pending += line
+        if number > begun and not line.startswith("{") and not line.rstrip().endswith("}"):
+            # It goes on. To read it with every line would take for ever if it has thousands.
+            if len(pending) > LONGEST_MESSAGE:
+                raise FormatError(f"not JSON: no end after {LONGEST_MESSAGE} characters", path, begun)
+            continue
+        read += len(pending)
         try:
             message = json.loads(pending)
         except RecursionError as error:
@@ -165,7 +173,7 @@ def _messages(lines: Iterable[str | None], path: str | None) -> Iterator[tuple[i
         except ValueError as error:
             # An object that is not complete may go on, unless the next one has begun.
             goes_on = pending.lstrip().startswith("{") and (number == begun or not line.startswith("{"))
-            if not goes_on or len(pending) > LONGEST_MESSAGE:
+            if not goes_on or len(pending) > LONGEST_MESSAGE or read > MOST_READ:
                 raise FormatError(f"not JSON: {error}", path, begun) from error
             continue
         if not isinstance(message, dict):

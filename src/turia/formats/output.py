@@ -9,6 +9,12 @@ from turia.stream.speakers import named_speaker
 from turia.stream.trace import End, Record, SentenceEnd, Write, header_line, record_line
 
 OutputFormat = Literal["text", "jsonl", "srt", "vtt"]
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
+
+
+def harmless(word: str) -> str:
+    """A word without control characters: a terminal obeys those, and whoever speaks or records could give it orders."""
+    return word if word.isprintable() else word.translate(_CONTROLS)
 
 
 class TextOutput:
@@ -31,10 +37,11 @@ class TextOutput:
     def speaker(self, name: str) -> None:
         """Who speaks from here on: the next line begins with the name."""
         self.end_sentence()
-        self._speaker = name
+        self._speaker = harmless(name)
 
     def word(self, word: str, ms: float = 0.0) -> None:
         """A word; a text does not show when it came."""
+        word = harmless(word)
         if self._speaker is not None:
             self.file.write(f"{self._speaker}: ")
             self._speaker = None
@@ -80,11 +87,12 @@ class SubtitleOutput:
     def speaker(self, name: str) -> None:
         """Who speaks from here on. WebVTT has voices; in SRT the first cue begins with the name."""
         self.end_sentence()
-        self._cues.speaker = name
+        self._cues.speaker = harmless(name)
         self._named = self.kind == "vtt"
 
     def word(self, word: str, ms: float) -> None:
         """A word that came at `ms`."""
+        word = harmless(word)
         if not self._named and self._cues.speaker is not None:
             self._named = True
             for part in f"{self._cues.speaker}:".split():

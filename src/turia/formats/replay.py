@@ -78,7 +78,8 @@ def _of_recording(lines: list[str], path: str | None) -> Iterator[TimedEvent]:
             raise FormatError("ms is no number of milliseconds", path, number)
         if event.get("type") in ("source", "write") and not isinstance(event.get("word"), str):
             raise FormatError("a word is missing", path, number)
-        if event.get("type") == "sentence" and not {"source_words", "target_words"} <= event.keys():
+        counts = [event.get(key) for key in ("source_words", "target_words")]
+        if event.get("type") == "sentence" and not all(type(count) is int and count >= 0 for count in counts):
             raise FormatError("a sentence without its numbers of words", path, number)
         seconds = max(seconds, ms / 1000)
         yield TimedEvent(seconds, event)

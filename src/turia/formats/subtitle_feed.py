@@ -23,8 +23,10 @@ from turia.stream.times import Heard, Silent, SpokenWord
 Kind = Literal["srt", "vtt"]
 _STAMP = r"(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"{_STAMP}\s+-->\s+{_STAMP}(?:\s.*)?")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
-_TAG = re.compile(r"</?[a-zA-Z\d][^>]*>|\{\\[^}]*\}")
+# A tag has no other one begin in it, and what a pattern repeats can be matched in one way only: a line that begins ten
+# thousand tags and ends none is read in one pass.
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]*)>")
+_TAG = re.compile(r"</?[a-zA-Z\d][^<>]*>|\{\\[^{}]*\}")
 _DASHES = re.compile(r"^\s*[-–—]\s*", re.MULTILINE)
 _NO_CUES = ("WEBVTT", "NOTE", "STYLE", "REGION")
 LONGEST_BLOCK = 1000

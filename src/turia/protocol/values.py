@@ -12,13 +12,15 @@ from turia.errors import ConfigError, InputError
 from turia.policy.lag import parse_target_lag
 from turia.policy.table import POLICIES, parse_latency, parse_policy
 from turia.policy.waitk import WaitK
-from turia.schema import Rule, number, text, whole
+from turia.schema import Rule, has_half_characters, number, text, whole
 from turia.text.glossary import MOST_TERMS, parse_glossary
 
 PROTOCOL = 1
 MAX_BYTES = 64 * 1024
 MAX_LETTERS = 200
 """Of a word; the engine looks at no more."""
+MAX_LAG_LETTERS = 20
+"""Of a lag to keep, as it is typed."""
 MAX_NAME = 100
 """Letters of a speaker's name."""
 MAX_WORDS = 500
@@ -30,9 +32,7 @@ MAX_SEQ = 2**53 - 1
 
 def _is_word(value: str) -> bool:
     # White space would make it several words, and one word is one number.
-    return (
-        value.split() == [value] and len(value) <= MAX_LETTERS and not any("\ud800" <= one <= "\udfff" for one in value)
-    )
+    return value.split() == [value] and len(value) <= MAX_LETTERS and not has_half_characters(value)
 
 
 def _is_target_lag(value: str) -> bool:
@@ -40,7 +40,8 @@ def _is_target_lag(value: str) -> bool:
         parse_target_lag(value)
     except ConfigError:
         return False
-    return True
+    # It is part of what is stored at every word, and of what all viewers are told.
+    return len(value) <= MAX_LAG_LETTERS
 
 
 def _is_glossary(value: str) -> bool:

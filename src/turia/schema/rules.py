@@ -29,8 +29,20 @@ def number(words: str, holds: Callable[[float], bool]) -> Rule:
 
 
 def text(longest: int) -> Rule:
-    """A string that is not empty."""
-    return Rule(lambda value: 1 <= len(value) <= longest, f"a string of 1 to {longest} letters")
+    """A string that is not empty, and that can be written: JSON may have half characters, which no store takes."""
+    return Rule(
+        lambda value: 1 <= len(value) <= longest and not has_half_characters(value),
+        f"a string of 1 to {longest} letters",
+    )
+
+
+def has_half_characters(value: str) -> bool:
+    """Whether there are surrogates in it that are no pair, as JSON lets anybody send them: they are no Unicode."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def one_of(*choices: str) -> Rule:

@@ -51,6 +51,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _is_address(name: str) -> bool:
+    """Whether what stands in brackets, if it does, is an address: parsers of links fail with anything else there."""
+    if not name.startswith("["):
+        return True
+    try:
+        ipaddress.IPv6Address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
 class Keys:
     """The API keys of a server; none on a loopback address."""
 
@@ -95,7 +106,7 @@ def origin_allowed(origin: str | None, host: str, allowed: Collection[str], keye
     host must be a loopback name, or any site could have its name point here.
     """
     found = _HOST.fullmatch(host)
-    if host and found is None:
+    if host and (found is None or not _is_address(found[1])):
         return False
     if not keyed and (found is None or not is_loopback(found[1].lower())):
         return False

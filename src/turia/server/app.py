@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response, WebSocket
-from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field, TypeAdapter
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
@@ -33,7 +32,7 @@ from turia.server.choices import Translators
 from turia.server.cluster import Cluster, totals
 from turia.server.codes import Codes
 from turia.server.deletion import add_deletion
-from turia.server.downloads import Downloads, TooManyError
+from turia.server.downloads import Downloads, InPieces, TooManyError
 from turia.server.fanout import targets_of
 from turia.server.glossaries import watch_glossaries
 from turia.server.info import add_info
@@ -41,7 +40,7 @@ from turia.server.keyring import KeyFile, note_use
 from turia.server.limits import Limits
 from turia.server.metrics import Metrics
 from turia.server.operator import add_operator
-from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, add_pages, security_policy
+from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, WholeFiles, add_pages, security_policy
 from turia.server.quota import Quota
 from turia.server.replay import add_replay
 from turia.server.rest import add_rest
@@ -154,7 +153,7 @@ def make_app(
     # The documentation pages of FastAPI load scripts from elsewhere; /openapi.json is enough.
     app = FastAPI(title="Turia", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.access, app.state.addresses, app.state.pages = access, addresses, pages
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", WholeFiles(directory=STATIC), name="static")
     if access.origins:
         # Within the guard: pages of any other origin get no further than that.
         app.add_middleware(
@@ -356,7 +355,7 @@ def _add_sessions(app: FastAPI) -> None:
             ) from None
         name = f'attachment; filename="{"session" if asked.kind == "jsonl" else f"captions-{asked.side}"}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
-        return Response(data, media_type=kind_of_text, headers={"Content-Disposition": name})
+        return InPieces(data, media_type=kind_of_text, headers={"Content-Disposition": name})
 
     @app.websocket("/socket")
     async def socket(websocket: WebSocket) -> None:

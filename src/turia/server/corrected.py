@@ -6,6 +6,7 @@ corrected line have the times of the words that they stand for.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -49,7 +50,9 @@ def corrected(items: Iterable[Shown | Correction | Insertion]) -> Iterator[Shown
 class _CorrectedLines:
     def __init__(self, corrections: dict[int, Correction], insertions: dict[int, Insertion]) -> None:
         self._corrections = corrections
-        self._waiting = [insertions[number] for number in sorted(insertions) if insertions[number].text]
+        given = [insertions[number] for number in sorted(insertions) if insertions[number].text]
+        # In the order in which they are due: operators' programs may put in thousands.
+        self._waiting = deque(sorted(given, key=lambda insertion: insertion.before))
         self._ms = 0.0
 
     def of(self, shown: Iterable[Shown]) -> Iterator[Shown]:
@@ -87,9 +90,8 @@ class _CorrectedLines:
 
     def _put_in(self, sentence: int | None, ms: float) -> Iterator[Shown]:
         """What was put in before this sentence, or before any that has not come."""
-        due = [one for one in self._waiting if sentence is None or one.before <= sentence]
-        self._waiting = [one for one in self._waiting if one not in due]
-        for one in sorted(due, key=lambda insertion: insertion.before):
+        while self._waiting and (sentence is None or self._waiting[0].before <= sentence):
+            one = self._waiting.popleft()
             words = _spread(one.text, [ms], one.before)
             yield from words
             yield SentenceEnd(one.before, 0, len(words), PUT_IN)

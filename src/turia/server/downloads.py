@@ -3,6 +3,9 @@
 A transcript of eight hours takes seconds of processor time, and only the public name of a session is needed to ask for
 it. So transcripts are made one after another in a thread of their own, which rests as long as it works; those who ask
 for the same one share it; what was made is kept for the next; and a long queue is refused.
+
+A transcript is sent a piece at a time, each when the one before it is taken. As one piece it had to be taken within the
+seconds after which a client counts as one that takes nothing, and all of it waited in memory, once for each client.
 """
 
 from __future__ import annotations
@@ -14,12 +17,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
 from turia.schema import JsonObject
 from turia.server.stores.base import DamagedError, Store
 from turia.server.transcript import TranscriptRequest, transcript
 
 PORTION = 1000
 """Events that are read at once: some ten milliseconds of work."""
+PIECE = 64 * 1024
+"""Bytes that are sent at once."""
 KEPT_BYTES = 32 * 2**20
 KEPT_FOR = 10.0
 """While a session runs, its transcript is given again for so many times the seconds that it took."""
@@ -30,6 +38,17 @@ MOST_PER_SESSION = 4
 
 class TooManyError(Exception):
     """Too many transcripts are being made; try again later."""
+
+
+class InPieces(Response):
+    """An answer that waits for its client between pieces."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for begin in range(0, len(self.body), PIECE):
+            piece = bytes(self.body[begin : begin + PIECE])
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 @dataclass(frozen=True)
@@ -69,9 +88,10 @@ class Downloads:
         return await asyncio.shield(task)
 
     def forget(self, session_id: str) -> None:
-        """The session is deleted: nothing of it stays."""
-        for key in [key for key in self._kept if key[0] == session_id]:
-            del self._kept[key]
+        """The session is deleted, with those that follow it: nothing of them stays, nor of what is being made."""
+        for held in (self._kept, self._making):
+            for key in [key for key in held if key[0] == session_id or key[0].startswith(f"{session_id}.")]:
+                del held[key]
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -83,10 +103,12 @@ class Downloads:
             work = asyncio.get_running_loop().run_in_executor(self._pool, _file, self._store, session_id, asked, events)
             data = await work
             now = time.monotonic()
-            self._keep(key, _Made(data, events, now + KEPT_FOR * (now - began)))
+            if self._making.get(key) is asyncio.current_task():
+                self._keep(key, _Made(data, events, now + KEPT_FOR * (now - began)))
             return data
         finally:
-            del self._making[key]
+            if self._making.get(key) is asyncio.current_task():
+                del self._making[key]
 
     def _keep(self, key: _Key, made: _Made) -> None:
         self._kept.pop(key, None)

@@ -55,6 +55,10 @@ def choices_of(translators: Translators, chosen: NewSession) -> list[StreamChoic
     if len({target for _, target in pairs}) < len(pairs):
         raise InputError("also: expected models of different target languages")
     first, *others = [one for choice in choices for one in _at_latencies(translators, choice, chosen.latencies)]
+    tags = [target_of(translators[choice.model].model, choice) for choice in others]
+    if len(set(tags)) < len(tags):
+        # They would be one session, as its name has only the beginning of a number in it.
+        raise InputError("latencies: two of them differ only behind their first eight digits, expected others")
     return [replace(first, also=tuple(map(_follower, others))), *others]
 
 

@@ -15,6 +15,8 @@ from typing import Literal
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from turia.errors import InputError
 
@@ -47,6 +49,15 @@ class Pages:
 
 
 DEFAULT_PAGES = Pages()
+
+
+class WholeFiles(StaticFiles):
+    """Files of the pages, never parts of them: they are small, and releases of Starlette before 0.49.1 take seconds for
+    a header that asks for thousands of parts (CVE-2025-62727)."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [header for header in scope.get("headers", ()) if header[0] != b"range"]
+        await super().__call__({**scope, "headers": headers}, receive, send)
 
 
 def security_policy(frame_ancestors: Sequence[str] = ()) -> str:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
-from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, page_text, security_policy
+from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, WholeFiles, page_text, security_policy
 
 
 def add_replay(app: FastAPI, pages: Pages) -> None:
@@ -32,7 +31,7 @@ def add_replay(app: FastAPI, pages: Pages) -> None:
 def replay_app(recorded: Path) -> FastAPI:
     """A server of one page, which plays one file."""
     app = FastAPI(title="Turia", docs_url=None, redoc_url=None, openapi_url=None)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", WholeFiles(directory=STATIC), name="static")
     content = page_text("replay.html", DEFAULT_PAGES)
     # No other site gets at the file by a name that leads to this machine.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from python_multipart.multipart import parse_options_header
 from starlette.exceptions import HTTPException
 
 from turia.errors import ConfigError, FormatError
@@ -43,6 +44,8 @@ LONGEST_TEXT = 2000
 MOST_FIELDS = 1000
 NO_SESSION = 'no such session; begin one with "session": true'
 NO_FIELDS = "expected a JSON object, or a form without files"
+CHARSETS = (b"utf-8", b"utf8", b"us-ascii", b"iso-8859-1")
+"""Of forms."""
 INPUTS_AT_ONCE = 500
 NAMES = {
     "cs": "Czech",
@@ -292,6 +295,7 @@ async def _fields(request: Request) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         if kind == "multipart/form-data":
+            _check_charset(request.headers["content-type"])
             async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MAX_BYTES) as form:
                 return form_fields([(key, value) for key, value in form.multi_items() if isinstance(value, str)])
         body = await request.body()
@@ -303,6 +307,14 @@ async def _fields(request: Request) -> dict[str, Any]:
         raise RestError(400, f"{NO_FIELDS}: {error}") from None
     except (HTTPException, ValueError):
         raise RestError(400, NO_FIELDS) from None
+
+
+def _check_charset(content_type: str) -> None:
+    """A form may name any codec of Python's, and some of those take for ever: punycode half a second for 64 KB."""
+    # By the parser of forms itself: a header can be spelt such that another one reads another charset.
+    _, parameters = parse_options_header(content_type)
+    if parameters.get(b"charset", b"utf-8").lower() not in CHARSETS:
+        raise ValueError("a charset that no form has")
 
 
 def form_fields(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from turia.protocol.server_messages import (
 )
 from turia.protocol.values import PROTOCOL, ProtocolError
 from turia.server.fanout import targets_of
-from turia.server.limits import Bucket
+from turia.server.limits import SMALL_MESSAGE, Bucket
 from turia.server.rooms import Rooms
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import SessionManager
@@ -54,7 +54,7 @@ async def _serve(socket: WebSocket, manager: SessionManager, rooms: Rooms, name:
     try:
         with manager.hellos.awaited_from(address):
             async with asyncio.timeout(manager.limits.hello):
-                hello = parse_viewer(await receive(socket))
+                hello = parse_viewer(await receive(socket, SMALL_MESSAGE))
         if not isinstance(hello, RoomHello):
             raise ProtocolError("hello", "the first message is a hello")
     except TimeoutError:
@@ -101,7 +101,7 @@ class _Viewer:
         bucket = Bucket(self.manager.limits.words_per_second, self.manager.limits.burst, time.monotonic())
         try:
             while True:
-                if isinstance(parse_viewer(await receive(self.socket)), RoomHello):
+                if isinstance(parse_viewer(await receive(self.socket, SMALL_MESSAGE)), RoomHello):
                     raise ProtocolError("hello", "a second hello")
                 self._pongs = True
                 self.wake.set()

@@ -12,7 +12,8 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -33,6 +34,7 @@ from turia.server.cluster import Cluster
 from turia.server.guard import Connections, GuardedConfig, room_for
 from turia.server.keyring import read_keys as read_keys
 from turia.server.limits import Limits
+from turia.server.logs import Sparingly
 from turia.server.pages import DEFAULT_PAGES, Pages
 from turia.server.rooms import NewRoom
 from turia.server.sessions import Preparation
@@ -140,7 +142,7 @@ def serve(translators: Translators, options: ServeOptions, listening: socket.soc
         log_level="warning",
         server_header=False,
     )
-    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    logging.getLogger("uvicorn.error").addFilter(News())
     log.info("starting", extra={"version": __version__, "store": "file" if options.store is None else "redis"})
     greeting = greeting_of(addresses, options.rooms)
     server = _Server(config, app, greeting)
@@ -189,11 +191,24 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """uvicorn takes a handshake that we refused, as we may, for one that we forgot; and a client's bytes that are no
-    UTF-8, whose connection it closes as it should, for an error of ours."""
-    text = record.getMessage()
-    return not any(known in text for known in ("ing handshake", "Invalid UTF-8 sequence received from client"))
+class News:
+    """Which lines of uvicorn's are written: none that say nothing, and a few a minute of those that anybody can cause,
+    such as requests that are no HTTP and errors that nobody foresaw, with 5 KB of traceback each."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sparingly, self._clock = Sparingly(), clock
+
+    def __call__(self, record: logging.LogRecord) -> bool:
+        # uvicorn takes a handshake that we refused, as we may, for one that we forgot; and a client's bytes that are no
+        # UTF-8, whose connection it closes as it should, for an error of ours.
+        text = record.getMessage()
+        if any(known in text for known in ("ing handshake", "Invalid UTF-8 sequence received from client")):
+            return False
+        error = record.exc_info[0] if record.exc_info else None
+        left_out = self._sparingly.left_out(f"{record.msg!s:.60} {error}", self._clock())
+        if left_out:
+            record.left_out = left_out
+        return left_out is not None
 
 
 class _Server(uvicorn.Server):

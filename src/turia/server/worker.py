@@ -204,8 +204,11 @@ class Worker:
             self._report(Done(task, result.update.after, result.events, result.tentative, lags))
 
     def _fail(self, task: Task, cause: Cause = "failed") -> None:
+        if task.failed:
+            return
         task.failed = True
-        del self._busy[task.session_id]
+        # It may be done and no longer there, if what failed came after that.
+        self._busy.pop(task.session_id, None)
         self._report(Failed(task, cause))
 
 

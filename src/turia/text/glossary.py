@@ -26,6 +26,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from turia.errors import ConfigError
+from turia.schema import has_half_characters
 from turia.text.normalise import clean, normalise_word
 
 MOST_TERMS = 1000
@@ -281,6 +282,9 @@ def _term(cells: Sequence[str], columns: Sequence[str], where: str) -> Term:
         if values[column].lower() not in known:
             expected = ", ".join(choice for choice in known if choice)
             raise ConfigError(f"{where}: {column} is {values[column]!r}, expected {expected} or nothing")
+    if has_half_characters("".join(cells)):
+        # They would fail wherever the table is written: in the store of a server, in the digest of a trace.
+        raise ConfigError(f"{where}: half a character; expected a text that can be written as UTF-8")
     for what, words in (("term", typed), ("translation", translation)):
         if len(words) > MOST_WORDS:
             raise ConfigError(f"{where}: the {what} has {len(words)} words, expected at most {MOST_WORDS}")
