@@ -66,7 +66,8 @@ def _figures(row: Row) -> list[str]:
     bleu = f"{row['BLEU']:.1f}" + (f" (p = {chance:.3f})" if chance is not None else "")
     length = row["words"] / row["reference_words"]
     waits = "all" if row["offline"] else f"`{row['policy']}`" if row["k"] is None else str(row["k"])
-    return [waits, bleu, f"{row['chrF']:.1f}", f"{row['AP']:.2f}", f"{row['AL']:.1f}", f"{row['DAL']:.1f}", f"{length:.2f}"]
+    latency = [f"{row['AP']:.2f}", f"{row['AL']:.1f}", f"{row['DAL']:.1f}"]
+    return [waits, bleu, f"{row['chrF']:.1f}", *latency, f"{length:.2f}"]
 
 
 def _name(curve: str) -> str:

@@ -15,10 +15,11 @@ from tests.formats.cues import parse
 from tests.server.servers import FakeServer
 from turia.cli import main
 from turia.commands import relay as relay_module
-from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, Place, _session_in, checked, place_of
+from turia.commands.relay import HOLD_MS, Captioner, CaptionRelay, HlsTrack, Place, _session_in, place_of
 from turia.errors import FormatError, InputError
 from turia.formats.subtitles import Cue
 from turia.protocol.client import Speaker
+from turia.protocol.events import checked_event
 
 pytestmark = pytest.mark.slow
 
@@ -294,12 +295,12 @@ def test_a_room_is_relayed_from_one_session_to_the_next(
 )
 def test_an_event_that_is_none_is_refused_in_one_line(event: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match=r"^the server sent an event .*$"):
-        checked(event)
+        checked_event(event)
 
 
 def test_events_of_later_releases_are_passed_over() -> None:
     later = {"type": "applause", "loud": True}
-    assert checked(later) is later
+    assert checked_event(later) is later
     relay = CaptionRelay("target")
     relay.connected(0.0, 0.0)
     relay.take(later)

@@ -26,7 +26,7 @@ from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
 from turia.formats.hls import HlsCaptions, HlsFile
 from turia.formats.subtitles import LONGEST_MS, Cue, CueMaker
 from turia.protocol.client import Follower
-from turia.protocol.events import EVENTS
+from turia.protocol.events import LATEST_MS, checked_event
 from turia.stream.speakers import SPEAKER
 from turia.system.files import write_file
 from turia.system.signals import StopRequests
@@ -39,8 +39,6 @@ HOLD_MS = LONGEST_MS + QUIET_MS + 1000.0
 TICK = 0.5
 ROOM_SECONDS = 2.0
 """How often a room is asked what it shows."""
-LATEST_MS = 10 * 366 * 86_400_000.0
-"""That the clock of a session can show."""
 
 
 @dataclass(frozen=True)
@@ -246,19 +244,6 @@ class CaptionRelay:
         return self._began + ms / 1000
 
 
-def checked(event: dict[str, Any]) -> dict[str, Any]:
-    """An event as a server sent it: refused if it cannot be passed on. It may be one of a later release."""
-    ms = event.get("ms")
-    if ms is not None and (isinstance(ms, bool) or not isinstance(ms, int | float) or not 0 <= ms <= LATEST_MS):
-        raise FormatError(f"the server sent an event with the time {ms!r:.30}, expected milliseconds of the session")
-    if event.get("type") in EVENTS.kinds:
-        try:
-            EVENTS.from_json(event)
-        except InputError as error:
-            raise FormatError(f"the server sent an event that is none: {error}") from None
-    return event
-
-
 async def follow(follower: Follower, relay: CaptionRelay) -> None:
     """Passes all events of the session on, up to its end."""
     async with follower:
@@ -266,7 +251,7 @@ async def follow(follower: Follower, relay: CaptionRelay) -> None:
             if follower.began is not None:
                 relay.connected(follower.began, follower.welcomed_ms)
             if event is not None:
-                relay.take(checked(event))
+                relay.take(checked_event(event))
             elif follower.connected:
                 relay.tick()
 

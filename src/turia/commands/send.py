@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TextIO
 
-from turia.commands.relay import checked
 from turia.formats.output import TextOutput
 from turia.protocol.client import Speaker
+from turia.protocol.events import checked_event
 from turia.stream.silence import PAUSE, TimeGaps
 from turia.stream.speakers import SPEAKER, SpeakerChanges
 from turia.stream.times import Heard, Silent, SpokenWord, UnstableTail
@@ -101,7 +101,7 @@ async def _write(speaker: Speaker, file: TextIO) -> None:
     """The events of the session up to its end."""
     text = TextOutput(file)
     async for sent in speaker.events():
-        event = checked(sent)
+        event = checked_event(sent)
         kind = event.get("type")
         if kind == "write":
             text.word(event["word"])

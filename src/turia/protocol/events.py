@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from turia.errors import FormatError, InputError
 from turia.protocol.corrections import Correction, Insertion
-from turia.schema import Natural, Tagged
+from turia.schema import JsonObject, Natural, Tagged
 from turia.stream.trace import RECORDS, Record, Time
 
 
@@ -63,3 +64,18 @@ EVENTS: Tagged[Event] = Tagged(
         **RECORDS.kinds,
     }
 )
+LATEST_MS = 10 * 366 * 86_400_000.0
+"""That the clock of a session can show."""
+
+
+def checked_event(event: JsonObject) -> JsonObject:
+    """An event as a server sent it: refused if it cannot be passed on. It may be one of a later release."""
+    ms = event.get("ms")
+    if ms is not None and (isinstance(ms, bool) or not isinstance(ms, int | float) or not 0 <= ms <= LATEST_MS):
+        raise FormatError(f"the server sent an event with the time {ms!r:.30}, expected milliseconds of the session")
+    if event.get("type") in EVENTS.kinds:
+        try:
+            EVENTS.from_json(event)
+        except InputError as error:
+            raise FormatError(f"the server sent an event that is none: {error}") from None
+    return event
