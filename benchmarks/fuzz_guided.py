@@ -39,7 +39,7 @@ import atheris
 with atheris.instrument_imports(include=["turia"]):
     from benchmarks.fuzz import MODEL_FILES, RECORDS, SLOW, dumped, refusable, write_captions
     from turia.commands.posting import Poster
-    from turia.commands.relay import CaptionRelay, HlsTrack, checked
+    from turia.commands.relay import CaptionRelay, HlsTrack
     from turia.export.plain_weights import INDEX, PICKLE, SAFETENSORS, open_weights
     from turia.formats.asr_feeds import InputFormat, heard
     from turia.formats.caption_posts import YouTubeCaptions, ZoomCaptions
@@ -47,7 +47,7 @@ with atheris.instrument_imports(include=["turia"]):
     from turia.formats.replay import moments
     from turia.protocol.client_messages import parse_client
     from turia.protocol.corrections import parse_operator
-    from turia.protocol.events import EVENTS
+    from turia.protocol.events import EVENTS, checked_event
     from turia.protocol.server_messages import parse_server
     from turia.protocol.sound import HEADER, SOUND, is_sound, parse_sound
     from turia.runtime.folder import CONFIG_FILE, SUMS_FILE, _read_config, check_sums, read_sums
@@ -255,7 +255,7 @@ def pass_on(data: bytes) -> None:
 
     def take() -> None:
         for line in text_of(data[1:]).split("\n"):
-            event = checked(read_json(line))
+            event = checked_event(read_json(line))
             if (event.get("ms") or 0) < 3_600_000:
                 relay.take(event)
 
