@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,15 @@ def fill(options: argparse.Namespace, recipe: Path, section: Section) -> Path:
     options.page.write_text(put(page, recipe.stem, section(results, recipe.stem, day)), encoding="utf-8")
     print(f"{recipe.stem}: written to {options.page}")
     return found
+
+
+def keep_figures(folder: Path, name: str, page: Path) -> None:
+    """Copies the table with all figures of a sweep beside the page, and the pictures that the page shows."""
+    text, figures = page.read_text(encoding="utf-8"), page.parent / "figures"
+    figures.mkdir(exist_ok=True)
+    shutil.copyfile(folder / "results.md", figures / f"{name}.md")
+    for picture in folder.glob("*.svg"):
+        # The kind alone where there is one test set, as the recipe's name says which.
+        for new in (f"{name}-{picture.stem.rpartition('-')[2]}.svg", f"{name}-{picture.name}"):
+            if f"figures/{new}" in text:
+                shutil.copyfile(picture, figures / new)

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.page import fill, recipes_of, sweep_options
+from benchmarks.page import fill, keep_figures, recipes_of, sweep_options
 from turia.runtime.folder import SHORT_SUM
 
 Row = dict[str, Any]
@@ -81,18 +79,6 @@ def _ruled(heads: Sequence[str]) -> list[str]:
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def keep_figures(folder: Path, name: str, page: Path) -> None:
-    """Copies the table with all figures of a sweep beside the page, and the pictures that the page shows."""
-    text, figures = page.read_text(encoding="utf-8"), page.parent / "figures"
-    figures.mkdir(exist_ok=True)
-    shutil.copyfile(folder / "results.md", figures / f"{name}.md")
-    for picture in folder.glob("*.svg"):
-        # The kind alone where there is one test set, as the recipe's name says which.
-        for new in (f"{name}-{picture.stem.rpartition('-')[2]}.svg", f"{name}-{picture.name}"):
-            if f"figures/{new}" in text:
-                shutil.copyfile(picture, figures / new)
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results import keep_figures, section, table
+from benchmarks.page import keep_figures
+from benchmarks.results import section, table
 
 
 def row(curve: str, k: int, bleu: float, p: float | None = None, offline: bool = False) -> dict[str, Any]:

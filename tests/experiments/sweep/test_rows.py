@@ -8,14 +8,14 @@ import pytest
 
 from tests.experiments.sweep.test_significance import row
 from turia.cli import main
-from turia.experiments.sweep.rows import regime_columns
+from turia.experiments.sweep.rows import regime_columns, settings_of
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
 
 
 def test_the_best_point_of_each_curve_in_each_regime() -> None:
     points = [(WaitK(1), 1.0, 2), (WaitK(2), 3.0, 4), (WaitK(4), 3.5, 3), (WaitK(9), 99.0, 8), (HoldN(3), 5.0, 6)]
-    heads, cells = regime_columns([row(*point) for point in points], (3.0, 6.0))
+    heads, cells = regime_columns(settings_of([row(*point) for point in points]), (3.0, 6.0))
     assert heads == ["curve", "AL ≤ 3", "3 < AL ≤ 6"]
     assert cells == [
         ["wait-k", "40.0 (AL 3.0, k = 2)", "30.0 (AL 3.5, k = 4)"],

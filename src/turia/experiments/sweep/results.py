@@ -14,7 +14,7 @@ from turia import __version__
 from turia.config import SweepRecipe, file_name
 from turia.experiments.sweep.curves import VARIED
 from turia.experiments.sweep.plan import Plan
-from turia.experiments.sweep.rows import Row, columns, regime_columns
+from turia.experiments.sweep.rows import Row, columns, regime_columns, settings_of
 from turia.runtime.folder import SHORT_SUM
 from turia.system.files import write_file
 
@@ -98,7 +98,7 @@ def markdown(rows: Sequence[Row], planned: Plan, command: str, regimes: Sequence
                 "",
                 "The best BLEU of each curve within a range of AL:",
                 "",
-                *_table(*regime_columns(own, regimes)),
+                *_table(*regime_columns(settings_of(own), regimes)),
             ]
         lines += ["", *(f"    {signature}" for signature in signatures(own))]
     return "\n".join(lines) + "\n"

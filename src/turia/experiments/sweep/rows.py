@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -102,26 +102,43 @@ def columns(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     return [COLUMNS[place] for place in places], [[row.cells()[place] for place in places] for row in rows]
 
 
-def regime_columns(rows: Sequence[Row], regimes: Sequence[float]) -> tuple[list[str], list[list[str]]]:
+class Setting(NamedTuple):
+    """A point of a curve, as a table of regimes has it."""
+
+    curve: str
+    name: str
+    al: float
+    bleu: float
+
+
+def settings_of(rows: Sequence[Row]) -> list[Setting]:
+    """The points of rows, without those of whole sentences."""
+    return [
+        Setting(
+            row.curve, row.point if row.k is None else f"k = {row.k}", row.report.value("AL"), row.report.value("BLEU")
+        )
+        for row in rows
+        if not row.offline
+    ]
+
+
+def regime_columns(points: Sequence[Setting], regimes: Sequence[float]) -> tuple[list[str], list[list[str]]]:
     """The best point of each curve in each regime of AL, these ending at `regimes`: heads of a table, and its cells."""
     bounds = list(pairwise((-inf, *regimes)))
     heads = [f"AL ≤ {high:g}" if low == -inf else f"{low:g} < AL ≤ {high:g}" for low, high in bounds]
-    own = [row for row in rows if not row.offline]
     cells = []
-    for curve in dict.fromkeys(row.curve for row in own):
-        points = [row for row in own if row.curve == curve]
-        inside = [[row for row in points if low < row.report.value("AL") <= high] for low, high in bounds]
-        cells.append([curve, *map(_best, inside)])
+    for curve in dict.fromkeys(point.curve for point in points):
+        own = [point for point in points if point.curve == curve]
+        cells.append([curve, *(_best([one for one in own if low < one.al <= high]) for low, high in bounds)])
     return ["curve", *heads], cells
 
 
-def _best(rows: Sequence[Row]) -> str:
+def _best(points: Sequence[Setting]) -> str:
     """BLEU, AL and parameters of the best of them."""
-    if not rows:
+    if not points:
         return ""
-    row = max(rows, key=lambda one: one.report.value("BLEU"))
-    setting = row.point if row.k is None else f"k = {row.k}"
-    return f"{row.report.value('BLEU'):.1f} (AL {row.report.value('AL'):.1f}, {setting})"
+    best = max(points, key=lambda one: one.bleu)
+    return f"{best.bleu:.1f} (AL {best.al:.1f}, {best.name})"
 
 
 def tables(rows: Sequence[Row]) -> Iterator[Table]:
