@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.experiments.sweep.test_significance import row
 from tests.experiments.sweep.toys import run
+from turia.experiments.sweep.results import draw, short_label, varied_parameters
+from turia.policy.holdn import HoldN
+from turia.policy.waitk import WaitK
 from turia.stream.trace import parse_trace
 
 
@@ -41,3 +45,24 @@ def test_bounds_are_run_offline_only_and_named_by_their_model(toml: Path, tmp_pa
     page = (results.folder / "results.md").read_text("utf-8")
     assert "bare (`" in page
     assert page.count("|model:de-en|") == 1, "the sums of several models are told above, once"
+
+
+def test_a_point_is_labelled_with_what_differs_along_its_curve() -> None:
+    points = ["threshold=0.2,delay=1,epsilon=0.1", "threshold=0.3,delay=2,epsilon=0.1"]
+    varied = varied_parameters(points)
+    assert varied == ["threshold", "delay"]
+    assert [short_label(point, varied) for point in points] == ["0.2, 1", "0.3, 2"]
+    assert varied_parameters(points[:1]) == []
+    assert short_label(points[0], []) == points[0]
+    assert varied_parameters(["lag 3", "lag 5"]) == []
+    assert varied_parameters(["a=1", "b=2"]) == []
+
+
+def test_a_picture_names_the_parameters_in_its_legend(tmp_path: Path) -> None:
+    rows = [row(WaitK(1), 1.0, 2), row(WaitK(2), 3.0, 4), row(HoldN(3), 5.0, 6), row(HoldN(4), 6.0, 7)]
+    draw(rows, tmp_path / "dev", 0.85)
+    picture = (tmp_path / "dev-latency.svg").read_text("utf-8")
+    assert ">hold-n (n)<" in picture
+    assert ">wait-k<" in picture
+    assert ">4<" in picture
+    assert "n=4" not in picture

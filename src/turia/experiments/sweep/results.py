@@ -58,8 +58,19 @@ def draw(rows: Sequence[Row], stem: Path, dal_scale: float, regimes: Sequence[fl
     # Here, not above: the processes that score import this module too, and need no matplotlib.
     from turia.evaluation.plots import Bound, Point, bleu_against_k, bleu_against_latency, save
 
+    # A curve of wait-k is labelled with k.
+    labels = {row.curve: [one.point for one in rows if one.curve == row.curve and one.k is None] for row in rows}
+    varied = {curve: varied_parameters(own) for curve, own in labels.items()}
+    names = {curve: f"{curve} ({', '.join(own)})" if own else curve for curve, own in varied.items()}
     points = [
-        Point(row.curve, row.k, row.report.value("BLEU"), row.report.value("AL"), row.report.value("DAL"), row.point)
+        Point(
+            names[row.curve],
+            row.k,
+            row.report.value("BLEU"),
+            row.report.value("AL"),
+            row.report.value("DAL"),
+            short_label(row.point, varied[row.curve]),
+        )
         for row in rows
         if not row.offline
     ]
@@ -67,7 +78,7 @@ def draw(rows: Sequence[Row], stem: Path, dal_scale: float, regimes: Sequence[fl
         return []
     systems = {row.system for row in rows if row.ours and not row.offline}
     # The first curve of each system, if there are several: its bound has the same colour.
-    curves = {row.system: row.curve for row in reversed(rows) if not row.offline} if len(systems) > 1 else {}
+    curves = {row.system: names[row.curve] for row in reversed(rows) if not row.offline} if len(systems) > 1 else {}
     bounds = [Bound(row.curve, row.report.value("BLEU"), curves.get(row.system, "")) for row in rows if row.offline]
     compared = sorted({row.curve for row in rows if not row.ours})
     title = plot_title(rows)
@@ -76,6 +87,28 @@ def draw(rows: Sequence[Row], stem: Path, dal_scale: float, regimes: Sequence[fl
     if any(point.k is not None for point in points):
         paths += save(bleu_against_k(points, bounds, compared, title), stem.with_name(f"{stem.name}-k"))
     return paths
+
+
+def varied_parameters(points: Sequence[str]) -> list[str]:
+    """The parameters in which points of a curve differ: their values are enough beside each of them.
+
+    None if there is a single point, or if the points do not have the same parameters.
+    """
+    values = [_parameters(point) for point in points]
+    if len(values) < 2 or any(one.keys() != values[0].keys() for one in values):
+        return []
+    return [name for name in values[0] if len({one[name] for one in values}) > 1]
+
+
+def short_label(point: str, varied: Sequence[str]) -> str:
+    """The values of these parameters; the whole text if there are none."""
+    values = _parameters(point)
+    return ", ".join(values[name] for name in varied) if varied else point
+
+
+def _parameters(point: str) -> dict[str, str]:
+    """`threshold=0.3,delay=1` → each parameter's value; of a text that has none, nothing."""
+    return dict(part.split("=", 1) for part in point.split(",")) if "=" in point else {}
 
 
 def plot_title(rows: Sequence[Row]) -> str:
