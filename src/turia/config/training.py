@@ -108,6 +108,8 @@ class Validation:
     steps: Positive | None = None
     """Validate every so many steps in place of minutes."""
     k: tuple[Positive, ...] = (1, 4, 8, 16)
+    history_k: tuple[Positive, ...] = ()
+    """Where the loss of last sentences is computed with their history and without; if none is named, at the last k."""
     batches: Natural = 40
     """Batches of the dev set in the loss, from its shortest samples to its longest; 0 takes all."""
     bleu_sentences: Natural = 100

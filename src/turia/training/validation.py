@@ -154,9 +154,9 @@ def _set_figures(
     figures: dict[str, float] = {}
     for k in validation.k:
         figures[f"dev_loss_k{k}"] = dev_loss(model, dev, policy, has_windows, k, validation.batches)
-    k = validation.k[-1]
-    if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
-        figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
+    for k in validation.history_k or validation.k[-1:]:
+        if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
+            figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
     if validation.bleu_sentences:
         for k in validation.bleu_k:
             for h in sorted({0, history if has_windows else 0}):
