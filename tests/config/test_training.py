@@ -105,6 +105,10 @@ def test_unknown_keys_and_other_types_are_refused(tables: dict[str, Any], messag
         ({"training": {"cooldown": 1.5}}, "training.cooldown is 1.5, expected a number from 0 to 1"),
         ({"training": {"k_range": [0, 4]}}, "training.k_range[0] is 0, expected a whole number from 1"),
         ({"filters": {"max_ratio": 0.5}}, "filters.max_ratio is 0.5, expected a number from 1"),
+        (
+            {"training": {"last_sentence_weight": 0}},
+            "training.last_sentence_weight is 0, expected a number above 0",
+        ),
         ({"validation": {"k": [0]}}, "validation.k[0] is 0, expected a whole number from 1"),
     ],
 )
@@ -128,6 +132,11 @@ def test_values_out_of_range_are_refused(tables: dict[str, Any], message: str) -
         (
             {"training": {"free_share": 0.5}, "windows": {"history": 0}},
             "training.free_share is set, but without windows of several sentences there is no separator to learn: "
+            "set windows.history, and training.windows_from below 1",
+        ),
+        (
+            {"training": {"last_sentence_weight": 2, "windows_from": 1, "steps": 9}},
+            "training.last_sentence_weight is set, but there are no windows of several sentences: "
             "set windows.history, and training.windows_from below 1",
         ),
         (

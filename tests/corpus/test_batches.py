@@ -11,7 +11,7 @@ from tests.training.toy import toy_recipe
 from turia.corpus.batches import POOL_SAMPLES, PoolStart, Sampler, assemble, cut_batches, samples_in_order
 from turia.corpus.shards import WINDOW, Shards
 from turia.text.layout import WHOLE
-from turia.text.symbols import BRK_ID, CONT_ID, DOC_ID, END_ID, PAD_ID, SEP_ID
+from turia.text.symbols import BRK_ID, CLOSING_IDS, CONT_ID, DOC_ID, END_ID, PAD_ID, SEP_ID
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,25 @@ def test_the_ratio_of_the_sides_is_that_of_the_single_sentences(shards: Shards) 
     batch = assemble(shards, sampler.sentences)
     source, target = ((ids != PAD_ID).sum() for ids in (batch.source, batch.target))
     assert sampler.pieces_ratio == pytest.approx(target / source)
+
+
+def test_last_sentences_are_those_behind_others(shards: Shards) -> None:
+    sampler = Sampler(shards, 3.0, 1)
+    samples = np.concatenate([sampler.windows, sampler.sentences[:20]])
+    batch = assemble(shards, samples)
+    last = batch.last_sentence
+    assert last.shape == batch.target[:, 1:].shape
+    assert last.sum(axis=1).tolist() == sampler.last_labels[samples].tolist()
+    assert not last[len(sampler.windows) :].any()
+    several = 0
+    for sample, flags, labels in zip(samples, last, batch.target[:, 1:], strict=True):
+        first, count, _ = shards.samples[sample].tolist()
+        if count > 1:
+            several += 1
+            expected = shards.sentence(first + count - 1)[1].ids
+            assert labels[flags > 0][:-1].tolist() == expected.tolist()
+            assert labels[flags > 0][-1] in CLOSING_IDS
+    assert several > 10
 
 
 def test_an_epoch_draws_every_sentence_once(shards: Shards) -> None:

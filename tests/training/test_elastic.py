@@ -24,7 +24,7 @@ from turia.training.run import RunFolder
 pytestmark = pytest.mark.slow
 
 STEPS = 8
-MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0}
+MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0, "last_sentence_weight": 2.5}
 
 
 def recipe(folder: Path, accumulate: int, kind: str) -> Recipe:

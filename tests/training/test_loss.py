@@ -37,10 +37,12 @@ def batch() -> tuple[Tensor, Tensor]:
     return source, target
 
 
-def loss_and_gradients(source: Tensor, target: Tensor, skip: float) -> tuple[float, Tensor]:
+def loss_and_gradients(
+    source: Tensor, target: Tensor, skip: float, weight: Tensor | None = None
+) -> tuple[float, Tensor]:
     model = Copies()
     limits = torch.ones_like(source)
-    loss = SummedLoss(model, 0.1, skip)(source, limits, target, limits)  # type: ignore[arg-type]
+    loss = SummedLoss(model, 0.1, skip)(source, limits, target, limits, weight=weight)  # type: ignore[arg-type]
     loss.backward()
     assert model.confidence.grad is not None
     return float(loss.detach()), model.confidence.grad[:, 0, 0]
@@ -62,6 +64,32 @@ def test_a_misaligned_sample_is_skipped_and_no_other() -> None:
     assert everything > plain + 10
     source[planted], target[planted] = PAD_ID, PAD_ID  # a sample without labels
     assert found == pytest.approx(loss_and_gradients(source, target, skip=0.0)[0])
+
+
+@pytest.mark.parametrize("skip", [0.0, 2.5])
+def test_labels_are_taken_times_their_weights(skip: float) -> None:
+    source, target = batch()
+    weight = torch.ones_like(source).float()
+    plain = loss_and_gradients(source, target, skip)
+    same = loss_and_gradients(source, target, skip, weight)
+    assert same[0] == pytest.approx(plain[0])
+    torch.testing.assert_close(same[1], plain[1])
+    weight[2] = 3.0
+    weight[3, 5:] = 99.0  # padding
+    found, gradients = loss_and_gradients(source, target, skip, weight)
+    expected = plain[1].clone()
+    expected[2] *= 3
+    torch.testing.assert_close(gradients, expected)
+    assert plain[0] < found < 3 * plain[0]
+
+
+def test_weights_make_no_pair_unlikely() -> None:
+    """One that weighs ten times as much has no worse translation."""
+    source, target = batch()
+    weight = torch.ones_like(source).float()
+    weight[5] = 10.0
+    _, gradients = loss_and_gradients(source, target, 2.5, weight)
+    assert gradients[5] == pytest.approx(10 * float(loss_and_gradients(source, target, 2.5)[1][5]))
 
 
 def test_of_a_few_samples_none_is_unlikely() -> None:

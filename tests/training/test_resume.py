@@ -25,7 +25,14 @@ from turia.training.loop import train
 from turia.training.run import RunFolder
 
 STEPS = 18
-MUON = {"optimizer": "muon", "paths": "any", "any_share": 0.5, "skip_unlikely": 2.0, "weight_decay": 0.01}
+MUON = {
+    "optimizer": "muon",
+    "paths": "any",
+    "any_share": 0.5,
+    "skip_unlikely": 2.0,
+    "last_sentence_weight": 2.5,
+    "weight_decay": 0.01,
+}
 
 
 def short(folder: Path, kind: str = "adam") -> Recipe:

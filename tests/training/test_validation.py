@@ -71,6 +71,19 @@ def test_a_validation_names_them(toy: Toy) -> None:
     assert (figures["dev_loss_last_k3"], figures["dev_loss_single_k3"]) == pytest.approx(pair)
 
 
+def test_history_is_looked_at_where_it_is_asked_for(toy: Toy) -> None:
+    recipe, data, model, policy = toy
+    validation = replace(recipe.validation, k=(1,), history_k=(2, K), batches=2, bleu_sentences=0)
+    figures = validate(model, data.dev, data.subwords, policy, recipe.windows.history, validation)
+    (dev,) = data.dev.values()
+    for k in (2, K):
+        pair = loss_with_history_and_alone(model, dev, policy, k, batches=2)
+        assert (figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"]) == pytest.approx(pair)
+    assert figures["dev_loss_last_k2"] != figures["dev_loss_last_k3"]
+    assert len(figures) == 6
+    assert figures["dev_loss"] == figures["dev_loss_k1"]
+
+
 @pytest.mark.parametrize("lost", [OPENS, CLOSES])
 def test_documents_part_where_one_opens_or_one_closes(toy: Toy, lost: int) -> None:
     """The first or the last pair of a document may have been dropped."""

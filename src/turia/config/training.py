@@ -57,6 +57,9 @@ class Training:
     learned from: most of them are misaligned pairs. 0 skips none."""
     windows_from: Share = 0.0
     """Share of the planned length trained on single sentences alone before windows join; 1 is never."""
+    last_sentence_weight: AboveZero = 1.0
+    """What the labels of the last sentence of a window weigh in the loss; those of the others, and of single sentences,
+    weigh 1. The last one has the longest history."""
     free_share: Share = 0.0
     """Share of the batches whose sources do not say where a sentence ends, so that the model learns to work without a
     segmenter (`--segmentation free`). Above 0, the dev loss is that of such batches."""
@@ -105,6 +108,8 @@ class Validation:
     steps: Positive | None = None
     """Validate every so many steps in place of minutes."""
     k: tuple[Positive, ...] = (1, 4, 8, 16)
+    history_k: tuple[Positive, ...] = ()
+    """Where the loss of last sentences is computed with their history and without; if none is named, at the last k."""
     batches: Natural = 40
     """Batches of the dev set in the loss, from its shortest samples to its longest; 0 takes all."""
     bleu_sentences: Natural = 100
@@ -144,8 +149,14 @@ class Recipe:
             raise ConfigError("training.paths is 'any', which needs model.anchor = 'sentence'")
         if self.training.free_share > 0 and self.model.anchor == "window":
             raise ConfigError("training.free_share is set, which needs model.anchor = 'sentence'")
-        if self.training.free_share > 0 and (self.windows.history == 0 or self.training.windows_from == 1):
+        without_windows = self.windows.history == 0 or self.training.windows_from == 1
+        if self.training.free_share > 0 and without_windows:
             raise ConfigError(
                 "training.free_share is set, but without windows of several sentences there is no separator to learn: "
+                "set windows.history, and training.windows_from below 1"
+            )
+        if self.training.last_sentence_weight != 1 and without_windows:
+            raise ConfigError(
+                "training.last_sentence_weight is set, but there are no windows of several sentences: "
                 "set windows.history, and training.windows_from below 1"
             )

@@ -42,6 +42,11 @@ class Batch:
         return sum(len(rows.word) for rows in self.rows)
 
     @property
+    def last_sentence(self) -> Ints:
+        """[B, T] 1 for a label of the last sentence of a sample that has several, else 0."""
+        return pad([(rows.sentence == rows.sentence[-1]) & (rows.sentence > 0) for rows in self.rows], 0)
+
+    @property
     def longest_sentence(self) -> int:
         """Words of the longest source sentence."""
         return max(int(window.words.max()) for window in self.windows)
@@ -67,6 +72,8 @@ class Sampler:
         self.lengths = np.maximum(source, target)
         self.labels = target - 1
         """[M] labels of each sample: all of its target but the opening symbol."""
+        self.last_labels = last_lengths(shards)
+        """[M] those of its last sentence, as in `Batch.last_sentence`."""
         self.pieces_ratio = float(target[self.sentences].sum() / max(1, source[self.sentences].sum()))
         """Target positions to source positions of single sentences, each corpus as often as it is drawn."""
         self.sentences_per_window, self.seed = sentences_per_window, seed
@@ -118,6 +125,12 @@ def side_lengths(shards: Shards) -> tuple[Ints, Ints]:
         return np.asarray(before[first + count] - before[first] + count + 1)
 
     return side(shards.source_lengths), side(shards.target_lengths)
+
+
+def last_lengths(shards: Shards) -> Ints:
+    """[M] target pieces of the last sentence of each sample and its closing symbol; 0 where it is the only sentence."""
+    last, count = shards.samples[:, :2].sum(axis=1, dtype=np.int64) - 1, shards.samples[:, 1]
+    return np.where(count > 1, shards.target_lengths[last] + 1, 0)
 
 
 def cut_batches(
@@ -173,7 +186,7 @@ def assemble_sentences(shards: Shards, chosen: npt.NDArray[np.integer], source_o
     return Batch(pad([w.ids for w in sources]), pad([w.ids for w in targets]), sources, rows)
 
 
-def pad(vectors: list[Ints], value: int = PAD_ID) -> Ints:
+def pad(vectors: Sequence[npt.NDArray[np.integer | np.bool_]], value: int = PAD_ID) -> Ints:
     """[B, longest] with `value` to the right."""
     padded = np.full((len(vectors), max(map(len, vectors))), value, dtype=np.int64)
     for row, vector in zip(padded, vectors, strict=True):

@@ -174,13 +174,15 @@ class Trainer:
         self.optimizer.set_rate(self._rate_share)
         taken = [self._next_batch() for _ in range(self.training.accumulate * world)]
         labels = int(sum(self.sampler.labels[samples].sum() for samples in taken))
+        # So that labels weigh 1 in the mean of the step, however many of them are in last sentences.
+        evened = labels / sum(self._samples_weight(samples) for samples in taken)
         mine = range(self.peers.rank, len(taken), world)
         total = 0.0
         self.loss.train()
         self.optimizer.zero_grad()
         for index in mine:
             with self._only_last_syncs(index == mine[-1]):
-                loss = self._batch_loss(taken[index], index)
+                loss = self._batch_loss(taken[index], index) * evened
                 self.scaler.scale(loss * (world / labels)).backward()  # type: ignore[no-untyped-call]
             total += float(loss.detach())
         if not math.isfinite(total):
@@ -196,7 +198,8 @@ class Trainer:
         return total, labels
 
     def _batch_loss(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], index: int) -> Tensor:
-        """The summed loss of batch `index` of this step; k, dropout and shifts follow from seed, step and index."""
+        """The summed loss of batch `index` of this step, its labels weighted; k, dropout and shifts follow from seed,
+        step and index."""
         rng = np.random.default_rng([self.recipe.seed, 4, self.progress.step, index])
         torch.manual_seed(int(rng.integers(2**62)))
         batch = self._batch(samples, rng)
@@ -210,10 +213,21 @@ class Trainer:
         if self.training.shift > 0:
             positions = self.model.shape.max_positions
             tensors.append(draw_shifts(rng, batch, self.training.shift, positions, self.sampler.pieces_ratio))
+        last, more = batch.last_sentence, self.training.last_sentence_weight - 1
+        weight = torch.from_numpy(1 + more * last).float().to(self.peers.device) if more else None
         with self._mixed_precision():
-            loss: Tensor = self.loss(*(tensor.to(self.peers.device, non_blocking=True) for tensor in tensors))
+            on_device = (tensor.to(self.peers.device, non_blocking=True) for tensor in tensors)
+            loss: Tensor = self.loss(*on_device, weight=weight)
         # Samples that were cut have fewer labels than all processes have counted: a label weighs the same anywhere.
-        return loss * (float(self.sampler.labels[samples].sum()) / batch.target_tokens)
+        return loss * (self._samples_weight(samples) / self._weight(batch.target_tokens, int(last.sum())))
+
+    def _samples_weight(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+        """What the labels of these samples weigh together, as all processes count it: none of them cut."""
+        return self._weight(int(self.sampler.labels[samples].sum()), int(self.sampler.last_labels[samples].sum()))
+
+    def _weight(self, labels: int, last: int) -> float:
+        """What so many labels weigh together, `last` of which are in last sentences."""
+        return labels + (self.training.last_sentence_weight - 1) * last
 
     def _batch(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], rng: np.random.Generator) -> Batch:
         """The samples as a batch: as they are, or without separators in their sources."""

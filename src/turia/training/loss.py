@@ -28,21 +28,26 @@ class SummedLoss(nn.Module):
         limit: Tensor,
         shift: Tensor | None = None,
         counted: Tensor | None = None,
+        weight: Tensor | None = None,
     ) -> Tensor:
-        """source, reach [B, S]; target [B, T + 1]; limit, counted [B, T]; shift [B, 2] -> the sum over labels.
+        """source, reach [B, S]; target [B, T + 1]; limit, counted, weight [B, T]; shift [B, 2] -> the sum over labels.
 
-        Over those that are `counted`; without it, over all but padding.
+        Over those that are `counted`; without it, over all but padding. Each is taken times its `weight`.
         """
         states = self.model(source, reach, target[:, :-1], limit, shift)
         labels = target[:, 1:]
         # Padding goes before the projection to the vocabulary, the dearest matrix of a small model.
         real = labels != PAD_ID if counted is None else counted
         logits = self.model.logits(states[real])
-        if self.skip_unlikely == 0:
+        if self.skip_unlikely == 0 and weight is None:
             return F.cross_entropy(logits, labels[real], reduction="sum", label_smoothing=self.smoothing)
         losses = F.cross_entropy(logits, labels[real], reduction="none", label_smoothing=self.smoothing)
-        sample = real.nonzero()[:, 0]
-        return (losses * likely(losses.detach(), sample, len(labels), self.skip_unlikely)[sample]).sum()
+        taken = losses if weight is None else losses * weight[real]
+        if self.skip_unlikely > 0:
+            # A pair is as likely as its plain loss says, whatever its labels weigh.
+            sample = real.nonzero()[:, 0]
+            taken = taken * likely(losses.detach(), sample, len(labels), self.skip_unlikely)[sample]
+        return taken.sum()
 
 
 def likely(losses: Tensor, sample: Tensor, samples: int, deviations: float) -> Tensor:

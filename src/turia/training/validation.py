@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from turia.config import Validation
-from turia.corpus.batches import Batch, assemble, assemble_sentences, pad, samples_in_order
+from turia.corpus.batches import Batch, assemble, assemble_sentences, samples_in_order
 from turia.corpus.flowing import assemble_flowing
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards
 from turia.engine.model import Model
@@ -58,7 +58,7 @@ def loss_with_history_and_alone(
         last = np.stack([first + count - 1, np.ones_like(count), flags & CLOSES], axis=1)
         windows = assemble(dev, chosen, policy.source_opening)
         single = assemble_sentences(dev, last, policy.source_opening)
-        counted = torch.from_numpy(pad([rows.sentence == rows.sentence[-1] for rows in windows.rows], 0) > 0)
+        counted = torch.from_numpy(windows.last_sentence > 0)
         with_history += _summed_loss(model, windows, policy, k, counted)
         alone += _summed_loss(model, single, policy, k)
         labels += single.target_tokens
@@ -154,9 +154,9 @@ def _set_figures(
     figures: dict[str, float] = {}
     for k in validation.k:
         figures[f"dev_loss_k{k}"] = dev_loss(model, dev, policy, has_windows, k, validation.batches)
-    k = validation.k[-1]
-    if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
-        figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
+    for k in validation.history_k or validation.k[-1:]:
+        if has_windows and (pair := loss_with_history_and_alone(model, dev, policy, k, validation.batches)):
+            figures[f"dev_loss_last_k{k}"], figures[f"dev_loss_single_k{k}"] = pair
     if validation.bleu_sentences:
         for k in validation.bleu_k:
             for h in sorted({0, history if has_windows else 0}):
