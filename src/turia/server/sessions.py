@@ -373,8 +373,13 @@ class SessionManager:
 
     async def delete(self, session_id: str) -> None:
         """The session and all that was said in it, here and in the store."""
-        found = await self.find(session_id)
-        for one in [session_id] if found is None else [name for _, name in targets_of(self, found)]:
+        try:
+            found = await self.find(session_id)
+            names = [session_id] if found is None else [name for _, name in targets_of(self, found)]
+        except DamagedError:
+            # Its state, which says what follows it, cannot be read.
+            names = [session_id, *await asyncio.to_thread(self.store.followers, session_id)]
+        for one in names:
             # Before, so that its speaker stops; and after, as somebody may have come back meanwhile.
             self._drop(one)
             await asyncio.to_thread(self.store.delete, one)
