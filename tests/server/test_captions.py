@@ -137,6 +137,21 @@ def test_a_policy_that_the_model_cannot_have_is_refused_and_the_session_goes_on(
         Captions.begin({"de-en": FakeTranslator("de-en", backend)}, replace(CHOICE, policy=AlignAtt(2)))
 
 
+def test_a_model_that_cannot_go_on_is_refused_and_the_session_goes_on_as_it_was() -> None:
+    """Whoever sends a change checks it before; but what is checked may have changed until it comes here."""
+    blind = Echo()
+    blind.can_look = False
+    translators = {"de-en": FakeTranslator("de-en", Echo()), "en-de": FakeTranslator("en-de", blind)}
+    captions, _ = Captions.begin(translators, replace(CHOICE, policy=AlignAtt(2)))
+    for change in (SettingsChange(1, model="en-de"), SettingsChange(1, model="none", glossary="ka\tmi")):
+        note, settings_event = apply(captions, [change])
+        assert (note["type"], note["kind"]) == ("note", "settings-refused")
+        assert (settings_event["model"], settings_event["policy"]) == ("de-en", "alignatt:f=2")
+        assert captions.choice == replace(CHOICE, policy=AlignAtt(2))
+    events = apply(captions, said("ka", "le.", first=2))
+    assert [event["word"] for event in events if event["type"] == "write"] == ["ka", "le"]
+
+
 def test_a_language_may_have_a_hyphen() -> None:
     translators = {"pt-BR-en": FakeTranslator("pt-BR-en", Echo())}
     _, first = Captions.begin(translators, replace(CHOICE, model="pt-BR-en"))

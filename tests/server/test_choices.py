@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.server.fakes import fake_translators
+import pytest
+
+from tests.engine.fakes import Echo
+from tests.server.fakes import FakeTranslator, fake_translators
 from turia.policy.holdn import HoldN
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 from turia.protocol.client_messages import NewSession, SettingsChange
-from turia.server.choices import StreamChoice, chosen_anew, chosen_stream, policy_keys, policy_of
+from turia.protocol.values import ProtocolError
+from turia.server.choices import StreamChoice, check_change, chosen_anew, chosen_stream, policy_keys, policy_of
 from turia.text.glossary import parse_glossary
 
 TRANSLATORS = fake_translators()
@@ -61,3 +65,21 @@ def test_who_has_a_model_s_own_policy_gets_that_of_the_next_model() -> None:
     assert chosen_anew(translators, usual, SettingsChange(1, model="en-de", k=7)).policy == WaitK(7)
     chosen = chosen_stream(translators, NewSession("de-en", policy="hold-n:n=5"))
     assert chosen_anew(translators, chosen, SettingsChange(1, model="en-de")).policy == HoldN(5)
+
+
+def test_what_a_change_leaves() -> None:
+    blind = Echo()
+    blind.can_look = False
+    translators = {**fake_translators(), "de-fr": FakeTranslator("de-fr", blind)}
+    choice = StreamChoice("de-fr", WaitK(3), punctuation=True, target_lag="3s")
+    assert check_change(translators, choice, SettingsChange(1, k=5)) == replace(
+        choice, policy=WaitK(5), target_lag=None
+    )
+    # Of what the model cannot have, the rest is taken: a note tells of it.
+    assert check_change(translators, choice, SettingsChange(1, policy="alignatt:f=2")) == choice
+    terms = check_change(translators, choice, SettingsChange(1, policy="alignatt:f=2", glossary="ka\tmi"))
+    assert terms == replace(choice, glossary=parse_glossary("ka\tmi"))
+    moved = check_change(translators, choice, SettingsChange(1, model="de-en", policy="alignatt:f=2"))
+    assert (moved.model, str(moved.policy)) == ("de-en", "alignatt:f=2")
+    with pytest.raises(ProtocolError, match="cannot be run with policy alignatt:f=2"):
+        check_change(translators, moved, SettingsChange(1, model="de-fr"))

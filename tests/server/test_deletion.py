@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,51 @@ def test_on_this_machine_alone_everybody_may_delete_and_the_words_are_gone_from_
         with sqlite3.connect(tmp_path / "sessions.sqlite") as database:
             assert database.execute("SELECT count(*) FROM events").fetchone() == (0,)
         assert server.faults() == []
+
+
+def test_a_damaged_session_is_deleted_by_those_whose_it_is(tmp_path: Path) -> None:
+    keys, operators = tmp_path / "keys", tmp_path / "operators"
+    keys.write_text(f"{KEY}\n{OTHER}\n")
+    operators.write_text(f"{OPERATOR}\n")
+    options = {"key_file": str(keys), "operator_key_file": str(operators), "models": ("de-en", "de-fr")}
+    with FakeServer(tmp_path, **options) as server:
+        asked = {"also": ["de-fr"]}
+        begun = [server.post("/api/sessions", asked, Authorization=f"Bearer {KEY}")[1] for _ in range(6)]
+        server.kill(signal.SIGTERM)
+        with closing(sqlite3.connect(tmp_path / "sessions.sqlite")) as database, database:
+            for one, change in zip(
+                begun,
+                (
+                    "state = 'none'",
+                    # As of earlier releases, without a checksum.
+                    "state = 'none', state_sum = NULL",
+                    "began = 1.5",
+                    # Of these two, nobody can tell any more whose they are.
+                    "owner = 'none', secret_hash = CAST(x'ff' AS TEXT)",
+                    "id = 'none'",
+                    "events = events",
+                ),
+                strict=True,
+            ):
+                assert database.execute(f"UPDATE sessions SET {change} WHERE id = ?", (one["session"],)).rowcount == 1
+        server.start()
+        tokens = [begun[0]["secret"], KEY, KEY, OPERATOR, OPERATOR, KEY]
+        for place, (one, token) in enumerate(zip(begun, tokens, strict=True)):
+            session = one["session"]
+            lost = token == OPERATOR
+            assert delete(server, session) == 401
+            assert [delete(server, session, stranger) for stranger in (OTHER, "wrong")] == [500 if lost else 403] * 2, (
+                place
+            )
+            assert not lost or delete(server, session, KEY) == 500
+            assert server.status(f"/api/sessions/{session}.fr/transcript.txt") == 200
+            assert delete(server, session, token) == 204, place
+            for name in (session, f"{session}.fr"):
+                assert server.status(f"/api/sessions/{name}/transcript.txt") == 404
+        assert server.faults() == []
+    with closing(sqlite3.connect(tmp_path / "sessions.sqlite")) as database:
+        assert database.execute("SELECT id FROM sessions").fetchall() == [("none",)]
+        assert database.execute("SELECT count(*) FROM events").fetchone() == (0,)
 
 
 def test_a_session_of_texts_is_deleted_by_the_secret_in_its_name(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import urllib.error
 import urllib.request
@@ -10,11 +11,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
+from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin
+from turia.policy.waitk import WaitK
+from turia.server.access import Keys
+from turia.server.app import Access, make_app
+from turia.server.choices import StreamChoice
 from turia.server.codes import qr_code
+from turia.server.limits import Limits
+from turia.server.rooms import NewRoom, Rooms
+from turia.server.sessions import SessionManager
+from turia.server.stores.base import StoredRoom
+from turia.server.stores.sqlite import SqliteStore
 
 pytestmark = pytest.mark.slow
 
@@ -159,3 +171,55 @@ def test_a_room_belongs_to_the_key_that_made_it(tmp_path: Path) -> None:
         assert ask(server, "DELETE", "/api/rooms/mine", key=OPERATOR)[0] == 204
         assert ask(server, "PUT", "/api/rooms/hall", {"title": "Halle"}, OPERATOR)[1]["title"] == "Halle"
         assert server.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/api/rooms/hall", {"title": "Mine"}),
+        ("DELETE", "/api/rooms/hall", None),
+        ("PUT", "/api/rooms/hall/session", {"session": "SESSION"}),
+        ("DELETE", "/api/rooms/hall/session", None),
+        ("POST", "/api/sessions", {"room": "hall"}),
+    ],
+)
+@pytest.mark.parametrize("gone", [False, True])
+def test_who_may_change_a_room_is_asked_when_its_turn_comes(
+    tmp_path: Path, method: str, path: str, body: dict[str, Any] | None, gone: bool
+) -> None:
+    """While a change waits for another one, the room may become that of another key, or be deleted."""
+
+    async def run() -> None:
+        keys = Keys([KEY, OTHER])
+        mine, theirs = keys.owner(KEY), keys.owner(OTHER)
+        assert mine is not None
+        assert theirs is not None
+        store = SqliteStore(tmp_path / "sessions.sqlite")
+        app = make_app(fake_translators(), store, Limits(), Access(keys))
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1", timeout=None)
+        async with app.router.lifespan_context(app), client:
+            manager: SessionManager = app.state.manager
+            rooms: Rooms = app.state.rooms
+            session, _ = await manager.create(mine, StreamChoice("de-en", WaitK(4), punctuation=True))
+            await rooms.put(NewRoom("hall", "Hall"), mine)
+            await rooms._changing.acquire()
+            sent = None if body is None else {**body, **({"session": session} if "session" in body else {})}
+            headers = {"Authorization": f"Bearer {KEY}"}
+            asked = asyncio.create_task(client.request(method, path, json=sent, headers=headers))
+            # The request waits for the lock, or is answered.
+            while not asked.done() and not rooms._changing._waiters:
+                await asyncio.sleep(0.001)
+            other = None if gone else StoredRoom("hall", "Theirs", theirs, "their-session", 7)
+            if other is None:
+                del rooms._rooms["hall"]
+            else:
+                rooms._rooms["hall"] = other
+            rooms._changing.release()
+            answer = await asked
+            if gone and (method, path) == ("PUT", "/api/rooms/hall"):
+                assert (answer.status_code, rooms.get("hall")) == (200, StoredRoom("hall", "Mine", mine, None, 1))
+            else:
+                assert (answer.status_code, rooms.get("hall")) == (404 if gone else 403, other)
+            assert [one.id for one in manager.sessions()] == [session], "none was begun for nothing"
+
+    asyncio.run(run())

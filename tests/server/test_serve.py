@@ -56,6 +56,8 @@ def test_a_weak_key_is_told_by_its_line(tmp_path: Path) -> None:
         (["--operator-key-file", "/absent"], "/absent: cannot be read as a file of keys"),
         (["--origin", "a.org"], "origin a.org: expected what browsers send"),
         (["--origin", "https://a.org/captions"], "origin https://a.org/captions: expected what browsers send"),
+        (["--origin", "https://a.org", "--origin", "http://["], "error: origin http://[: expected what browsers send"),
+        (["--frame-ancestor", "https://a.org;x"], "error: origin https://a.org;x: expected what browsers send"),
     ],
 )
 def test_what_cannot_work_is_refused_before_models_are_loaded(
@@ -83,16 +85,51 @@ def test_a_password_on_the_command_line_is_warned_of(
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://A.org", "https://a.org:443", "http://a.org:80", "https://*", "https://u@a.org", "https://a.org?", ""],
+    [
+        *(
+            "https://A.org",
+            "https://a.org:443",
+            "http://a.org:80",
+            "https://*",
+            "https://u@a.org",
+            "https://a.org?",
+            "",
+        ),
+        *("http://[", "http://]", "http://[]", "http://[::1", "http://::1", "http://[::1]]", "http://[1.2.3.4]"),
+        *("http://[::g]", "http://[0:0:0:0:0:0:0:1]", "http://[::1]:80", "http://[fe80::1%eth0]", "http://[1:2]"),
+        *("http://1.2.3", "http://256.1.1.1", "http://127.0.0.01", "http://0x7f.1", "http://1.2.3.4."),
+        *("https://a.org:", "https://:8080", "https://a.org:0", "https://a.org:080", "https://a.org:65536"),
+        *("https://a.org:8o", "https://a.org:1:2", "https://a.org/", "https://a..org", "https://.", "https://.a.org"),
+        *(
+            "https://bücher.example",
+            "https://a.org;b",
+            "https://a.org,https://b.org",
+            "https://a.org\\b",
+            "https://a%20b",
+        ),
+        *("https://a.org\n", "https://a.org\nb", "https://" + "a" * 254, "wss://a.org", "ws://a.org", "file://a"),
+        *("https:a.org", "https:///a.org", "//a.org", "://a.org", "null", "*", "'self'", "about:blank"),
+    ],
 )
 def test_origins_that_no_browser_sends_are_refused(origin: str) -> None:
-    with pytest.raises(InputError, match="expected what browsers send"):
-        check_origins([origin])
+    with pytest.raises(InputError, match="expected what browsers send") as error:
+        check_origins(["https://a.org", origin])
+    assert str(error.value).isprintable(), "one line"
 
 
 def test_origins_that_browsers_send_are_taken() -> None:
     check_origins(
-        ["https://a.org", "http://127.0.0.1:8080", "http://[::1]:80443", "chrome-extension://abc", "https://a.org:80"]
+        [
+            *(
+                "https://a.org",
+                "http://127.0.0.1:8080",
+                "http://[::1]:8044",
+                "chrome-extension://abc",
+                "https://a.org:80",
+            ),
+            *("http://[2001:db8::1]", "https://xn--bcher-kva.example", "http://localhost:65535", "http://a_b-c.org."),
+            *("capacitor://localhost", "app://.", "moz-extension://0f7e-1", "https://1.a.org", "http://a.org:443"),
+        ]
     )
 
 

@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.engine.fakes import Echo
+from tests.engine.fakes import Echo, FreeEcho
 from tests.server.fakes import FakeTranslator, fake_translators
 from tests.server.redises import RedisServer
 from turia.engine.stream import Stream
 from turia.errors import ModelError
+from turia.policy.alignatt import AlignAtt
 from turia.policy.waitk import WaitK
 from turia.protocol.client_messages import SettingsChange
 from turia.protocol.values import ProtocolError
@@ -346,6 +347,74 @@ def test_a_change_to_a_model_that_cannot_go_on_is_refused_and_the_session_stays(
             for model, told in (("bare", "ask for punctuation"), ("none", "no such model")):
                 with pytest.raises(ProtocolError, match=told):
                     here.manager.take(session, [SettingsChange(1, model=model)])
+            assert session.received == 0
+
+    asyncio.run(change())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told", "left"),
+    [
+        # The model cannot have the policy that has just been chosen.
+        (SettingsChange(1, policy="alignatt:f=2"), SettingsChange(2, model="blind"), "cannot be run", "de-en"),
+        # Nor the policy that was there, but that is just being changed.
+        (SettingsChange(1, k=3), SettingsChange(2, model="blind"), None, "blind"),
+        # A policy that is refused by a note is none that the next change is checked with.
+        (SettingsChange(1, policy="whole", target_lag="5"), SettingsChange(2, model="bare"), None, "bare"),
+        # The reverse: the policy is refused by a note of the model that has just been chosen.
+        (SettingsChange(1, model="blind", k=3), SettingsChange(2, policy="alignatt:f=2"), None, "blind"),
+        (SettingsChange(1, model="none"), SettingsChange(2, k=3), "no such model", "de-en"),
+    ],
+)
+def test_a_change_is_checked_with_what_the_one_before_it_left_and_the_session_goes_on(
+    redis_server: RedisServer, first: SettingsChange, second: SettingsChange, told: str | None, left: str
+) -> None:
+    """Though the worker has not come to the first one yet."""
+
+    async def change() -> None:
+        async with Server(redis_server) as here:
+            blind = Echo()
+            blind.can_look = False
+            given = {"blind": FakeTranslator("blind", blind), "bare": FakeTranslator("bare", Echo())}
+            here.manager.translators = {**fake_translators(), **given}
+            session_id, _ = await here.manager.create("owner", replace(CHOICE, policy=AlignAtt(2)))
+            session = await here.find(session_id)
+            speaker = await here.join(session)
+            assert session.task is not None
+            session.task.captions.translators = here.manager.translators
+            working, may_work = asyncio.Event(), threading.Event()
+            loop = asyncio.get_running_loop()
+
+            def hold() -> None:
+                loop.call_soon_threadsafe(working.set)
+                assert may_work.wait(60)
+
+            here.manager._worker.do_when_idle(hold)
+            await working.wait()
+            with nullcontext() if told is None else pytest.raises(ProtocolError, match=told):
+                here.manager.take(session, [first])
+                here.manager.take(session, [second])
+            may_work.set()
+            here.manager.take(session, [Word(session.received + 1, "ka.")])
+            while session.progress.inputs < session.received and speaker.refusal is None:
+                await asyncio.sleep(0.01)
+            assert speaker.refusal is None
+            assert session.task is not None
+            assert session.task.captions.choice.model == left
+            assert session.task.chosen == session.task.captions.choice
+
+    asyncio.run(change())
+
+
+def test_a_glossary_that_a_session_cannot_follow_is_refused_and_the_session_goes_on(redis_server: RedisServer) -> None:
+    async def change() -> None:
+        async with Server(redis_server) as here:
+            here.manager.translators = {"de-en": FakeTranslator("de-en", FreeEcho())}
+            session_id, _ = await here.manager.create("owner", replace(CHOICE, punctuation=False, free=True))
+            session = await here.find(session_id)
+            await here.join(session)
+            with pytest.raises(ProtocolError, match="segmentation 'free' cannot follow"):
+                here.manager.take(session, [SettingsChange(1, glossary="ka\tmi")])
             assert session.received == 0
 
     asyncio.run(change())

@@ -44,7 +44,7 @@ from turia.server.pages import DEFAULT_PAGES, STATIC, Pages, WholeFiles, add_pag
 from turia.server.quota import Quota
 from turia.server.replay import add_replay
 from turia.server.rest import add_rest
-from turia.server.room_routes import RoomLanguage, add_rooms, usable_room
+from turia.server.room_routes import RoomLanguage, add_rooms, usable_by
 from turia.server.room_socket import serve_room
 from turia.server.rooms import NewRoom, Rooms
 from turia.server.session import ActiveSession
@@ -313,8 +313,8 @@ def _add_sessions(app: FastAPI) -> None:
             _, (session_id, secret) = await begun()
             url = f"{url}/watch/{session_id}"
         else:
-            usable_room(request, chosen.room, owner)
-            session_id, secret = await request.app.state.rooms.place(chosen.room, chosen.take_room, begun)
+            rooms: Rooms = request.app.state.rooms
+            session_id, secret = await rooms.place(chosen.room, chosen.take_room, begun, usable_by(owner))
             url = f"{url}/room/{chosen.room}"
         ticket = await manager.issue_ticket(session_id, "speaker")
         session = await _find(request, session_id)

@@ -83,6 +83,14 @@ Unnumbered = Tail | SilenceNoticed | Steered
 Input = NumberedInput | FollowerInput | Unnumbered
 
 
+def change_in(item: Input) -> SettingsChange | None:
+    """The change of settings that an input is, or brings."""
+    if isinstance(item, FollowerInput):
+        return item.change
+    message = item.message if isinstance(item, Steered) else item
+    return message if isinstance(message, SettingsChange) else None
+
+
 def inputs_of(message: InputMessage) -> list[NumberedInput]:
     """The inputs of a message, one number each."""
     if not isinstance(message, Words):
@@ -321,20 +329,29 @@ class Captions:
         old = self.choice
         self.choice = chosen_anew(self.translators, old, change)
         events: list[Event] = []
+        following: Stream | None = None
         try:
-            # The stream of another model begins with it.
-            if self.choice.model == old.model and (change.k or change.policy or change.target_lag):
+            if any(getattr(self.choice, name) != getattr(old, name) for name in ("model", "punctuation", "free")):
+                # Engines run a batch for one model, and a stream has one segmenter: another one begins.
+                following = begin_stream(self.translators, self.choice)
+            elif change.k or change.policy or change.target_lag:
                 change_stream(self.stream, self.choice)
+        except ProtocolError as error:
+            # It was checked before it came here. If that was not enough, the session goes on as it was.
+            self.choice = old
+            events.append(self._refused(error))
         except (ModelError, ConfigError) as error:
             self.choice = replace(self.choice, policy=old.policy, target_lag=old.target_lag)
-            events.append(Note("settings-refused", self._before.sentences + self.stream.sentence, str(error)))
-        if any(getattr(self.choice, name) != getattr(old, name) for name in ("model", "punctuation", "free")):
-            # Engines run a batch for one model, and a stream has one segmenter: this one ends.
+            events.append(self._refused(error))
+        if following is not None:
             records = yield from self.stream.flush_steps()
             events += self._events(records[:-1], clock)
-            self._begin_next()
+            self._go_on_with(following)
         self._follow_glossary()
         return [*events, self.settings_event(self._now(clock))]
+
+    def _refused(self, error: Exception) -> Note:
+        return Note("settings-refused", self._before.sentences + self.stream.sentence, str(error))
 
     def check_text(self, message: TextChange) -> None:
         """Refuses what an operator cannot change."""
@@ -348,11 +365,11 @@ class Captions:
             if (now or None) != self.stream.glossary:
                 self.stream.change(glossary=now)
 
-    def _begin_next(self) -> None:
+    def _go_on_with(self, stream: Stream) -> None:
         """Another stream, after the one that has ended."""
         old, before = self.stream, self._before
         self._before = Counts(before.read + old.read, before.written + old.written, before.sentences + old.sentence)
-        self.stream = begin_stream(self.translators, self.choice)
+        self.stream = stream
         if self._share is not None:
             self._share(self.stream)
 

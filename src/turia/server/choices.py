@@ -155,8 +155,9 @@ def chosen_anew(translators: Translators, choice: StreamChoice, change: Settings
     )
 
 
-def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> None:
-    """That a stream can begin with what was chosen, if the change needs one, and that the model can spell its terms."""
+def check_change(translators: Translators, choice: StreamChoice, change: SettingsChange) -> StreamChoice:
+    """The settings as the change leaves them. Refuses what no stream can begin with, and terms that the model cannot
+    spell; but a policy that the model cannot have is only left out, of which a note tells (`Captions`)."""
     if change.glossary:
         try:
             model = translators[change.model or choice.model].model
@@ -164,8 +165,16 @@ def check_change(translators: Translators, choice: StreamChoice, change: Setting
         except (KeyError, ConfigError):
             # The cause may hold what was said.
             raise ProtocolError("settings", "the model cannot spell a term of the glossary") from None
-    if change.model is not None or change.punctuation is not None:
-        begin_stream(translators, chosen_anew(translators, choice, change))
+    chosen = chosen_anew(translators, choice, change)
+    try:
+        begin_stream(translators, chosen)
+    except ProtocolError:
+        if change.model is not None or change.punctuation is not None:
+            raise
+        chosen = replace(chosen, policy=choice.policy, target_lag=choice.target_lag)
+        if change.glossary is not None:
+            begin_stream(translators, chosen)
+    return chosen
 
 
 def change_stream(stream: Stream, choice: StreamChoice) -> None:

@@ -1,16 +1,20 @@
 """`DELETE /api/sessions/NAME`: a session and all that was said in it, gone before its time.
 
 Whoever holds the session's secret may delete it, whoever holds the API key that began it, and the operator. On a server
-without keys, which only this machine reaches, everybody is the operator.
+without keys, which only this machine reaches, everybody is the operator. What is damaged can be deleted as everything
+else, where it can still be read whose it is; the operator can delete it in any case.
 """
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import FastAPI, HTTPException, Request, Response
 
-from turia.server.access import Keys, bearer, matches
+from turia.server.access import bearer, matches
 from turia.server.session import ActiveSession
 from turia.server.sessions import SessionManager
+from turia.server.stores.base import DamagedError, SessionOwner
 
 
 def add_deletion(app: FastAPI) -> None:
@@ -24,8 +28,11 @@ def add_deletion(app: FastAPI) -> None:
         responses={401: {}, 403: {}, 404: {}, 503: {}},
     )
     async def delete(request: Request, session_id: str) -> None:
-        await managed_session(request, session_id)
         manager: SessionManager = request.app.state.manager
+        try:
+            await managed_session(request, session_id)
+        except DamagedError:
+            _check_may_manage(request, await asyncio.to_thread(manager.store.whose, session_id))
         await manager.delete(session_id)
         request.app.state.downloads.forget(session_id)
 
@@ -33,22 +40,23 @@ def add_deletion(app: FastAPI) -> None:
 async def managed_session(request: Request, session_id: str) -> ActiveSession:
     """The session, for somebody who may delete and steer it."""
     manager: SessionManager = request.app.state.manager
-    access = request.app.state.access
-    shown = bearer(request.headers.get("authorization"))
-    if access.keys and shown is None:
+    if request.app.state.access.keys and bearer(request.headers.get("authorization")) is None:
         manager.metrics.refused("key")
         raise HTTPException(401, "the session's secret or a key is needed", {"WWW-Authenticate": "Bearer"})
     session = await manager.find(session_id)
     if session is None:
         raise HTTPException(404, "no such session")
-    if not _may_manage(session, shown, access.keys, access.operators):
-        manager.metrics.refused("secret")
-        raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
+    _check_may_manage(request, session)
     return session
 
 
-def _may_manage(session: ActiveSession, shown: str | None, keys: Keys, operators: Keys) -> bool:
-    """Whether the holder of what was shown may delete and steer the session."""
-    if operators and operators.owner(shown) is not None:
-        return True
-    return matches(shown, session.secret_hash) or (not keys or keys.owner(shown) == session.owner)
+def _check_may_manage(request: Request, session: ActiveSession | SessionOwner | None) -> None:
+    """Refuses whoever may not delete and steer the session; without one, nobody knows any more whose it is."""
+    access, shown = request.app.state.access, bearer(request.headers.get("authorization"))
+    if not access.keys or (access.operators and access.operators.owner(shown) is not None):
+        return
+    if session is None:
+        raise DamagedError
+    if not matches(shown, session.secret_hash) and access.keys.owner(shown) != session.owner:
+        request.app.state.manager.metrics.refused("secret")
+        raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")

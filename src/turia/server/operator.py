@@ -14,12 +14,10 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from turia.engine.backend import run_steps
-from turia.protocol.client_messages import SettingsChange
-from turia.protocol.corrections import Correct, Insert, OperatorMessage, parse_operator
+from turia.protocol.corrections import Correct, Insert, OperatorMessage, TextChange, parse_operator
 from turia.protocol.events import EVENTS
 from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions
-from turia.server.choices import check_change
 from turia.server.deletion import managed_session
 from turia.server.edits import Steered
 from turia.server.pages import page_text
@@ -96,27 +94,20 @@ def steer_here(manager: SessionManager, session: ActiveSession | None, message: 
     """In a session that this server's worker has."""
     if session is None or session.task is None:
         raise HTTPException(409, JUST_MOVED)
-    check_steering(session.task.captions, message)
+    if isinstance(message, Correct | Insert):
+        session.task.captions.check_text(message)
     manager.submit(session.task, [Steered(message)])
-
-
-def check_steering(captions: Captions, message: OperatorMessage) -> None:
-    """Refuses what the worker could only fail with."""
-    if isinstance(message, SettingsChange):
-        check_change(captions.translators, captions.choice, message)
-    elif isinstance(message, Correct | Insert):
-        captions.check_text(message)
 
 
 async def _steer_stored(manager: SessionManager, session: ActiveSession, message: OperatorMessage) -> None:
     """In a session that no worker has: it goes on in the store, and nobody else may have gone on with it meanwhile."""
 
-    def work() -> SessionUpdate | None:
+    def work(message: TextChange) -> SessionUpdate | None:
         stored = manager.store.load(session.id)
         if stored is None:
             return None
         captions = Captions.restore(manager.translators, stored.state, stored.progress)
-        check_steering(captions, message)
+        captions.check_text(message)
         now = time.time()
         steps = captions.apply([Steered(message)], lambda: 1000 * (now - stored.began))
         events = tuple(EVENTS.to_json(event) for event in run_steps(steps, captions.model.backend))
@@ -132,7 +123,7 @@ async def _steer_stored(manager: SessionManager, session: ActiveSession, message
             # The models belong to the worker's thread.
             raise HTTPException(409, "nobody speaks in this session now; its text can be corrected")
         try:
-            update = await asyncio.to_thread(work)
+            update = await asyncio.to_thread(work, message)
         except ProtocolError as error:
             raise HTTPException(422, str(error)) from None
         if update is None:

@@ -23,7 +23,7 @@ from turia.server.downloads import TooManyError
 from turia.server.fanout import targets_of
 from turia.server.keyring import note_use
 from turia.server.pages import Pages, page_text, security_policy
-from turia.server.rooms import InUseError, Rooms, Title, checked_room
+from turia.server.rooms import InUseError, Permit, Rooms, Title, checked_room
 from turia.server.sessions import SessionManager
 from turia.server.stores.base import StoredRoom
 
@@ -84,22 +84,34 @@ def asking(request: Request) -> str:
     return owner
 
 
-def usable_room(request: Request, name: str, owner: str) -> StoredRoom:
-    """The room, if sessions of this owner may be put into it. Operators have no owner's name."""
+def known_room(request: Request, name: str) -> StoredRoom:
     room = rooms_of(request).get(name)
     if room is None:
         raise HTTPException(404, NO_ROOM)
-    if owner and room.owner not in ("", owner):
-        raise HTTPException(403, "this room was made with another key")
     return room
 
 
-def changeable_room(request: Request, name: str, owner: str) -> StoredRoom:
-    """The room, if this owner may rename or delete it: those of the command line are the operator's."""
-    room = usable_room(request, name, owner)
-    if owner and not room.owner and request.app.state.access.keys:
-        raise HTTPException(403, "this room is the operator's; an operator's key changes it")
-    return room
+def usable_by(owner: str) -> Permit:
+    """For rooms that sessions of this owner may be put into. Operators have no owner's name."""
+
+    def permit(room: StoredRoom | None) -> None:
+        if room is None:
+            raise HTTPException(404, NO_ROOM)
+        if owner and room.owner not in ("", owner):
+            raise HTTPException(403, "this room was made with another key")
+
+    return permit
+
+
+def changeable_by(request: Request, owner: str) -> Permit:
+    """For rooms that this owner may rename or delete: those of the command line are the operator's."""
+
+    def permit(room: StoredRoom | None) -> None:
+        usable_by(owner)(room)
+        if owner and room is not None and not room.owner and request.app.state.access.keys:
+            raise HTTPException(403, "this room is the operator's; an operator's key changes it")
+
+    return permit
 
 
 async def described(request: Request, room: StoredRoom) -> RoomInfo:
@@ -137,20 +149,22 @@ def _add_api(app: FastAPI) -> None:
 
     @app.get("/api/rooms/{name}", summary="A room, and what runs in it", responses={404: {}})
     async def one(request: Request, name: str) -> RoomInfo:
-        room = rooms_of(request).get(name)
-        if room is None:
-            raise HTTPException(404, NO_ROOM)
-        return await described(request, room)
+        return await described(request, known_room(request, name))
 
     @app.put("/api/rooms/{name}", summary="Make a room, or give it another title", responses={401: {}, 403: {}})
     async def put(request: Request, name: str) -> RoomInfo:
         owner = asking(request)
         change = from_dict(RoomChange, await _body(request), pass_over=True)
-        if rooms_of(request).get(name) is not None:
-            changeable_room(request, name, owner)
         title = change.title or name.replace("-", " ").capitalize()
-        await rooms_of(request).put(checked_room(name, title), owner)
-        return await described(request, usable_room(request, name, owner))
+        changeable = changeable_by(request, owner)
+
+        def permit(room: StoredRoom | None) -> None:
+            """Everybody who has a key may make a room."""
+            if room is not None:
+                changeable(room)
+
+        await rooms_of(request).put(checked_room(name, title), owner, permit)
+        return await described(request, known_room(request, name))
 
     @app.delete(
         "/api/rooms/{name}",
@@ -160,13 +174,11 @@ def _add_api(app: FastAPI) -> None:
         summary="Delete a room, not its session",
     )
     async def delete(request: Request, name: str) -> None:
-        changeable_room(request, name, asking(request))
-        await rooms_of(request).delete(name)
+        await rooms_of(request).delete(name, changeable_by(request, asking(request)))
 
     @app.put("/api/rooms/{name}/session", summary="Put a session into a room", responses={403: {}, 404: {}, 409: {}})
     async def place(request: Request, name: str) -> RoomInfo:
         owner = asking(request)
-        usable_room(request, name, owner)
         placing = from_dict(Placing, await _body(request), pass_over=True)
         session = await request.app.state.manager.find(placing.session)
         if session is None:
@@ -177,10 +189,8 @@ def _add_api(app: FastAPI) -> None:
         async def found() -> tuple[str, None]:
             return session.id, None
 
-        # The session may be there already: then nobody is driven out.
-        take = placing.take_room or usable_room(request, name, owner).session == session.id
-        await rooms_of(request).place(name, take, found)
-        return await described(request, usable_room(request, name, owner))
+        await rooms_of(request).place(name, placing.take_room, found, usable_by(owner), there=session.id)
+        return await described(request, known_room(request, name))
 
     @app.delete(
         "/api/rooms/{name}/session",
@@ -190,12 +200,12 @@ def _add_api(app: FastAPI) -> None:
         summary="Empty a room: not begun yet",
     )
     async def empty(request: Request, name: str) -> None:
-        usable_room(request, name, asking(request))
+        owner = asking(request)
 
         async def nothing() -> tuple[None, None]:
             return None, None
 
-        await rooms_of(request).place(name, True, nothing)
+        await rooms_of(request).place(name, True, nothing, usable_by(owner))
 
 
 def _add_room_pages(app: FastAPI, pages: Pages) -> None:

@@ -66,6 +66,15 @@ def checked_room(name: str, title: str, where: str = "") -> NewRoom:
         raise InputError(f"{where}{error.key}: expected {error.expected}") from None
 
 
+Permit = Callable[[StoredRoom | None], None]
+"""Raises where a room, or the lack of one, may not be changed. It is asked under the lock of the change: another may
+have come first."""
+
+
+def everybody(room: StoredRoom | None) -> None:
+    """Permits all."""
+
+
 class Rooms:
     """The rooms of a server. They live on the event loop."""
 
@@ -110,30 +119,42 @@ class Rooms:
             if not watching:
                 self._watching.pop(name, None)
 
-    async def put(self, new: NewRoom, owner: str) -> None:
+    async def put(self, new: NewRoom, owner: str, permit: Permit = everybody) -> None:
         """Makes a room, or gives it another title."""
         async with self._changing:
             await self._refresh_if_shared()
             old = self._rooms.get(new.name)
+            permit(old)
             if old is None and len(self._rooms) >= MOST_ROOMS:
                 raise InputError(f"this server has {MOST_ROOMS} rooms; delete one first")
             await self._put(StoredRoom(new.name, new.title, owner) if old is None else replace(old, title=new.title))
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, permit: Permit = everybody) -> None:
         """The room is gone; its session stays."""
         async with self._changing:
+            await self._refresh_if_shared()
+            permit(self._rooms.get(name))
             await self._manager.health.ask(self._manager.store.delete_room, name)
             self._rooms.pop(name, None)
             self._tell(name)
 
-    async def place(self, name: str, take: bool, begin: Callable[[], Awaitable[tuple[str | None, T]]]) -> T:
-        """Puts the session that `begin` gives into the room; None empties it."""
+    async def place(
+        self,
+        name: str,
+        take: bool,
+        begin: Callable[[], Awaitable[tuple[str | None, T]]],
+        permit: Permit = everybody,
+        there: str | None = None,
+    ) -> T:
+        """Puts the session that `begin` gives into the room; None empties it. If the room has the session `there`
+        already, nobody is driven out."""
         async with self._changing:
             await self._refresh_if_shared()
             room = self._rooms.get(name)
+            permit(room)
             if room is None:
                 raise InputError("no such room")
-            if not take and await self._in_use(room):
+            if not take and (there is None or room.session != there) and await self._in_use(room):
                 raise InUseError("somebody speaks in this room already; take_room takes it all the same")
             session_id, result = await begin()
             # Whoever deletes rooms has waited for us.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import ipaddress
 import logging
 import os
 import re
@@ -45,6 +46,12 @@ from turia.server.tracebacks import LoopErrors
 SEND_BUFFER = 64 * 1024
 """Bytes that the kernel keeps for a reader that takes nothing."""
 PING_SECONDS = 20.0
+ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(\[(?P<ipv6>[0-9a-f:]+)\]|(?P<name>[a-z0-9_.-]{1,253}))(:(?P<port>[1-9][0-9]{0,4}))?"
+)
+USUAL_PORTS = {"http": "80", "https": "443"}
+NO_PAGES = ("ws", "wss", "ftp", "file")
+"""Schemes of no page that browsers name as an origin."""
 log = logging.getLogger("turia.server")
 
 
@@ -100,11 +107,33 @@ def refuse_strangers(host: str, keyed: bool, otherwise: str) -> None:
 def check_origins(origins: Sequence[str]) -> None:
     """That they are what browsers send, to the letter: another spelling would let nobody in."""
     for origin in origins:
-        usual_port = {"http": ":80", "https": ":443"}.get(origin.partition(":")[0], "/")
-        if not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#@*\sA-Z]+", origin) or origin.endswith(usual_port):
+        if not is_origin(origin):
+            shown = origin if origin.isprintable() else repr(origin)
             raise InputError(
-                f"origin {origin}: expected what browsers send: https://host, with a port if it is not the usual one"
+                f"origin {shown}: expected what browsers send: https://host, with a port if it is not the usual one"
             )
+
+
+def is_origin(text: str) -> bool:
+    """Whether a browser may send this as an origin: names in small letters and ASCII, addresses in their short form."""
+    found = ORIGIN.fullmatch(text)
+    if found is None or found["scheme"] in NO_PAGES:
+        return False
+    if found["port"] and (int(found["port"]) > 65535 or found["port"] == USUAL_PORTS.get(found["scheme"])):
+        return False
+    try:
+        if found["ipv6"]:
+            return str(ipaddress.IPv6Address(found["ipv6"])) == found["ipv6"]
+        if found["scheme"] not in USUAL_PORTS:
+            # Of an extension or an app: whatever its maker calls it.
+            return True
+        labels = found["name"].removesuffix(".").split(".")
+        if re.fullmatch("[0-9]+|0x[0-9a-f]*", labels[-1]):
+            # Browsers take such a name for an address.
+            return str(ipaddress.IPv4Address(found["name"])) == found["name"]
+        return all(labels)
+    except ValueError:
+        return False
 
 
 def serve(translators: Translators, options: ServeOptions, listening: socket.socket | None = None) -> None:

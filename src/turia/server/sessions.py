@@ -15,19 +15,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from turia.protocol.client_messages import PartialWords, SettingsChange
+from turia.protocol.client_messages import PartialWords
 from turia.protocol.events import EVENTS
 from turia.protocol.server_messages import Refusal
 from turia.protocol.values import ProtocolError, Role
 from turia.schema import JsonObject
 from turia.server.access import hash_secret, new_secret
 from turia.server.admission import Admission, RefusedError
-from turia.server.captions import Captions, Input, NumberedInput, SilenceNoticed, Tail
+from turia.server.captions import Captions, Input, NumberedInput, SilenceNoticed, Tail, change_in
 from turia.server.choices import StreamChoice, Translators, check_change
 from turia.server.chores import warm, when_idle
 from turia.server.clocks import Clocks
 from turia.server.cluster import Cluster
 from turia.server.fanout import Fanout, follower_id, is_follower, target_of, targets_of
+from turia.server.follower_feed import FollowerInput
 from turia.server.limits import (
     LARGE_MESSAGE,
     LARGE_PER_SECOND,
@@ -298,12 +299,20 @@ class SessionManager:
         if not new:
             return
         assert session.task is not None
-        for item in new:
-            if isinstance(item, SettingsChange):
-                # Tried here, where it can be refused: the worker could only fail.
-                check_change(self.translators, session.task.captions.choice, item)
+        chosen = self._settings_after(session.task, new)
         session.receive(new, self.limits.unacknowledged, time.monotonic())
+        session.task.chosen = chosen
         self._worker.submit(session.task, new)
+
+    def _settings_after(self, task: Task, inputs: Sequence[Input]) -> StreamChoice:
+        """As these inputs leave them. A change is tried here, where it can be refused, and with what those before it
+        have left, which the worker may not have done yet."""
+        chosen = task.chosen
+        for item in inputs:
+            change = change_in(item)
+            if change is not None and not (isinstance(item, FollowerInput) and chosen.own_latency):
+                chosen = check_change(self.translators, chosen, change)
+        return chosen
 
     def seconds_for(self, owner: str, data: str | bytes, large: int = LARGE_MESSAGE) -> float:
         """How long a message of this owner has to wait before it is read, if it is a large one."""
@@ -323,6 +332,7 @@ class SessionManager:
 
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
         """Inputs that no speaker has sent."""
+        task.chosen = self._settings_after(task, inputs)
         self._worker.submit(task, inputs)
 
     async def events_after(self, session: ActiveSession, after: int, most: int) -> tuple[int, list[JsonObject]]:
@@ -363,8 +373,13 @@ class SessionManager:
 
     async def delete(self, session_id: str) -> None:
         """The session and all that was said in it, here and in the store."""
-        found = await self.find(session_id)
-        for one in [session_id] if found is None else [name for _, name in targets_of(self, found)]:
+        try:
+            found = await self.find(session_id)
+            names = [session_id] if found is None else [name for _, name in targets_of(self, found)]
+        except DamagedError:
+            # Its state, which says what follows it, cannot be read.
+            names = [session_id, *await asyncio.to_thread(self.store.followers, session_id)]
+        for one in names:
             # Before, so that its speaker stops; and after, as somebody may have come back meanwhile.
             self._drop(one)
             await asyncio.to_thread(self.store.delete, one)

@@ -22,10 +22,8 @@ from typing import Literal
 from turia.engine.backend import Steps
 from turia.engine.batcher import run_together
 from turia.engine.tail import Tentative
-from turia.protocol.client_messages import SettingsChange
 from turia.protocol.events import EVENTS, Event
-from turia.server.captions import Captions, Input, Tail
-from turia.server.edits import Steered
+from turia.server.captions import Captions, Input, Tail, change_in
 from turia.server.lag import Lag
 from turia.server.logs import alias
 from turia.server.progress import Progress
@@ -52,6 +50,8 @@ class Task:
 
     def __post_init__(self) -> None:
         self.lag = Lag(self.captions)
+        self.chosen = self.captions.choice
+        """The settings as all inputs leave them that were submitted. Not the worker's, but of those who submit."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ def _portion(waiting: Sequence[Input]) -> list[Input]:
     """What is done of these in one round: nothing after a change of the model, whose backend is not the batch's."""
     portion = list(waiting[:INPUTS_PER_ROUND])
     for count, item in enumerate(portion, start=1):
-        message = item.message if isinstance(item, Steered) else item
-        if isinstance(message, SettingsChange) and message.model is not None:
+        change = change_in(item)
+        if change is not None and change.model is not None:
             return portion[:count]
     return portion
 

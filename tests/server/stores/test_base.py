@@ -17,6 +17,7 @@ from tests.server.redises import RedisServer
 from tests.server.servers import ENVIRONMENT
 from turia.server.progress import Progress
 from turia.server.stores.base import (
+    SessionOwner,
     SessionStatus,
     SessionUpdate,
     Store,
@@ -72,6 +73,16 @@ def test_what_is_deleted_is_gone_whole_and_stays_gone(store: Store) -> None:
     assert store.advance([STEP]) == [False], "what was on its way does not bring it back"
     assert store.load("id") is None
     assert store.events("other", 0, 10) == (1, [A])
+
+
+def test_whose_a_session_is_and_what_follows_it(store: Store) -> None:
+    names = ["id", "id.en", "id.fr-x-k8", "idx", "id-.en", "i", "id/", "*"]
+    for name in names:
+        store.create(replace(STORED, id=name), [A])
+    assert store.whose("id.en") == SessionOwner("owner", "hash")
+    assert store.whose("other") is None
+    assert store.followers("id") == ["id.en", "id.fr-x-k8"]
+    assert [store.followers(name) for name in ("id.en", "i", "*", "other")] == [[], [], [], []]
 
 
 def test_rooms_are_kept_until_they_are_deleted(opens: Opens) -> None:

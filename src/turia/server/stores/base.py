@@ -78,6 +78,14 @@ class SessionUpdate:
 
 
 @dataclass(frozen=True)
+class SessionOwner:
+    """Who may delete a session."""
+
+    owner: str
+    secret_hash: str
+
+
+@dataclass(frozen=True)
 class SessionStatus:
     """How far a session is, and whose it is."""
 
@@ -121,6 +129,14 @@ class Store(Protocol):
     def create(self, session: StoredSession, events: Sequence[JsonObject]) -> None: ...
 
     def load(self, session_id: str) -> StoredSession | None: ...
+
+    def whose(self, session_id: str) -> SessionOwner | None:
+        """Whose a session is that is damaged, as far as that can be read: a fitting secret proves itself."""
+        ...
+
+    def followers(self, session_id: str) -> list[str]:
+        """Names of the sessions that follow this one, NAME.TARGET, also where its state cannot be read."""
+        ...
 
     def next_turn(self, session_id: str) -> int:
         """A turn that comes after all others of the session; 0 if there is no such session."""

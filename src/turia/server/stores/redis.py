@@ -35,6 +35,7 @@ from turia.server.progress import Progress
 from turia.server.stores.base import (
     JOURNAL,
     DamagedError,
+    SessionOwner,
     SessionStatus,
     SessionUpdate,
     StoredRoom,
@@ -183,6 +184,16 @@ class RedisStore:
 
     def load(self, session_id: str) -> StoredSession | None:
         return _session(self.ask(lambda: self.client.hgetall(_keys(session_id)[0])))
+
+    def whose(self, session_id: str) -> SessionOwner | None:
+        owner, secret_hash = self.ask(lambda: self.client.hmget(_keys(session_id)[0], ["owner", "secret_hash"]))
+        return None if owner is None or secret_hash is None else SessionOwner(owner, secret_hash)
+
+    def followers(self, session_id: str) -> list[str]:
+        """Looks at all keys, a portion at a time: only for sessions that are damaged."""
+        found: list[str] = self.ask(lambda: list(self.client.scan_iter("turia:{*}:session", count=1000)))
+        names = {key.removeprefix("turia:{").removesuffix("}:session") for key in found}
+        return sorted(name for name in names if name.startswith(f"{session_id}."))
 
     def next_turn(self, session_id: str) -> int:
         return int(self.ask(lambda: self._next_turn(_keys(session_id))))

@@ -34,6 +34,7 @@ from turia.server.limits import Limits
 from turia.server.progress import Progress
 from turia.server.stores.base import (
     DamagedError,
+    SessionOwner,
     SessionStatus,
     SessionUpdate,
     StoredRoom,
@@ -122,6 +123,21 @@ class SqliteStore:
                 # A row is deleted with the last of its events: one of the two has another name than it was given.
                 raise DamagedError
         return None if row is None else _session(*row)
+
+    def whose(self, session_id: str) -> SessionOwner | None:
+        try:
+            with self._reading() as db:
+                query = "SELECT owner, secret_hash FROM sessions WHERE id = ?"
+                row = db.execute(query, (session_id,)).fetchone()
+        except DamagedError:
+            return None
+        return None if row is None else SessionOwner(*row)
+
+    def followers(self, session_id: str) -> list[str]:
+        # By the primary key: a slash is the character behind the dot.
+        query = "SELECT id FROM sessions WHERE id > ? AND id < ?"
+        with self._reading() as db:
+            return [name for (name,) in db.execute(query, (f"{session_id}.", f"{session_id}/")).fetchall()]
 
     def next_turn(self, session_id: str) -> int:
         query = "UPDATE sessions SET turn = turn + 1 WHERE id = ? RETURNING turn"
