@@ -9,7 +9,7 @@ setup(
         Extension(
             "turia_kernels._step",
             [f"csrc/{name}.c" for name in SOURCES],
-            depends=[f"csrc/{name}.h" for name in ("api", "pool", "search", "simd", "step", "target")],
+            depends=[f"csrc/{name}.h" for name in ("api", "head", "pool", "search", "simd", "step", "target")],
             # No contraction: what is fused is written so, and every processor rounds alike.
             extra_compile_args=[
                 "-std=gnu11",

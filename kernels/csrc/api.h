@@ -113,6 +113,8 @@ typedef struct {
   int (*search)(const Side *, const Step *, Search *);  /* the same, with a search for each stream of the step */
   int64_t (*choose)(const Choice *);        /* how many were found; -1 if there is no memory left */
   int (*multiply)(const Matrix *, const float *x, int64_t rows, float *out);  /* one product, for tests */
+  float (*sureness)(const float *logits, const uint8_t *forbidden, int64_t vocabulary);
+  float (*perceptron)(const float *rows, int64_t inner, const float *values, int64_t count);
 } Variant;
 
 extern const Variant turia_portable, turia_avx2, turia_avx512, turia_neon, turia_dotprod;

@@ -138,8 +138,68 @@ static PyObject *address(PyObject *self, PyObject *array) {
   return found;
 }
 
+/* The two calls that a learned policy makes for each word it reads are Python's own: ctypes would take longer than they do.
+
+sureness(variant, logits [V] float32, forbidden [V] bool) -> float */
+static PyObject *sureness(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+  Py_buffer logits, forbidden;
+  PyObject *found = 0;
+  (void)self;
+  const Variant *variant = count == 3 ? PyLong_AsVoidPtr(given[0]) : 0;
+  if (!variant) return PyErr_Occurred() ? 0 : PyErr_Format(PyExc_TypeError, "expected variant, logits, forbidden");
+  if (PyObject_GetBuffer(given[1], &logits, PyBUF_SIMPLE)) return 0;
+  if (!PyObject_GetBuffer(given[2], &forbidden, PyBUF_SIMPLE)) {
+    if (logits.len == 4 * forbidden.len)
+      found = PyFloat_FromDouble(variant->sureness(logits.buf, forbidden.buf, forbidden.len));
+    else
+      PyErr_SetString(PyExc_ValueError, "logits and forbidden have different lengths");
+    PyBuffer_Release(&forbidden);
+  }
+  PyBuffer_Release(&logits);
+  return found;
+}
+
+#define MOST_VALUES 4096 /* that a head is shown */
+
+/* perceptron(variant, rows [H, N + 2] float32, states, numbers) -> float
+
+The N values are those of a sequence of arrays of float32, then of a tuple of numbers. */
+static PyObject *perceptron(PyObject *self, PyObject *const *given, Py_ssize_t count) {
+  float values[MOST_VALUES];
+  Py_buffer rows, state;
+  int64_t shown = 0;
+  (void)self;
+  const Variant *variant = count == 4 ? PyLong_AsVoidPtr(given[0]) : 0;
+  if (!variant || !PyTuple_Check(given[2]) || !PyTuple_Check(given[3]))
+    return PyErr_Occurred() ? 0 : PyErr_Format(PyExc_TypeError, "expected variant, rows, states, numbers");
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given[2]); i++) {
+    if (PyObject_GetBuffer(PyTuple_GetItem(given[2], i), &state, PyBUF_SIMPLE)) return 0;
+    const int64_t more = state.len / 4, fits = shown + more <= MOST_VALUES;
+    if (fits) memcpy(values + shown, state.buf, 4 * more), shown += more;
+    PyBuffer_Release(&state);
+    if (!fits) return PyErr_Format(PyExc_ValueError, "a head takes at most %d values", MOST_VALUES);
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_Size(given[3]); i++) {
+    if (shown == MOST_VALUES) return PyErr_Format(PyExc_ValueError, "a head takes at most %d values", MOST_VALUES);
+    const double number = PyFloat_AsDouble(PyTuple_GetItem(given[3], i));
+    if (number == -1 && PyErr_Occurred()) return 0;
+    values[shown++] = (float)number;
+  }
+  if (PyObject_GetBuffer(given[1], &rows, PyBUF_SIMPLE)) return 0;
+  PyObject *found = 0;
+  if (rows.len % (4 * (shown + 2)))
+    PyErr_Format(PyExc_ValueError, "the head takes another number of values than %lld", (long long)shown);
+  else
+    found = PyFloat_FromDouble(variant->perceptron(rows.buf, rows.len / (4 * (shown + 2)), values, shown));
+  PyBuffer_Release(&rows);
+  return found;
+}
+
 /* An extension module, so that pip and wheels treat the library as what it is; all else is called by ctypes. */
-static PyMethodDef methods[] = {{"address", address, METH_O, 0}, {0, 0, 0, 0}};
+static PyMethodDef methods[] = {{"address", address, METH_O, 0},
+                                {"sureness", (PyCFunction)(void (*)(void))sureness, METH_FASTCALL, 0},
+                                {"perceptron", (PyCFunction)(void (*)(void))perceptron, METH_FASTCALL, 0},
+                                {0, 0, 0, 0}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_step", 0, -1, methods, 0, 0, 0, 0};
 
 PyMODINIT_FUNC PyInit__step(void) { return PyModule_Create(&module); }

@@ -20,7 +20,7 @@ from turia.engine.backend import DecodeRequest, EncodeRequest, Logits, LookReque
 from turia.engine.model import Model
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
-from turia.policy.base import Head, State
+from turia.policy.base import Head, State, head_values
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.trace import Record, Write
 from turia.text.subwords import Subwords, train_subwords
@@ -304,9 +304,9 @@ class Coin(Fake):
         return scores
 
 
-def chance(state: State) -> float:
+def chance(states: tuple[State, ...], /, *numbers: float) -> float:
     """A head without a network: a probability that depends on all that it is shown."""
-    digest = hashlib.blake2b(state.tobytes(), digest_size=4).digest()
+    digest = hashlib.blake2b(head_values(states, *numbers).tobytes(), digest_size=4).digest()
     return int.from_bytes(digest, "little") / 2**32
 
 

@@ -42,7 +42,7 @@ def change(folder: Path, **keys: object) -> None:
 def test_heads_are_loaded_with_their_model(folder: Path) -> None:
     heads = load_heads(load_folder(folder))
     assert heads.keys() == {"act-0.2"}
-    assert 0 < heads["act-0.2"](np.ones(130, dtype=np.float32)) < 1
+    assert 0 < heads["act-0.2"]((np.ones(128, dtype=np.float32),), 1.0, 1.0) < 1
     Translator.load(folder).stream(policy="act", punctuation=True)
 
 
@@ -101,6 +101,6 @@ def test_a_head_of_values_that_are_no_numbers_is_refused(folder: Path) -> None:
 def test_sums_out_of_all_bounds_are_certain() -> None:
     # One inner value, twice what the head is shown.
     head = PerceptronHead(np.array([[2.0, 0.0, 1.0]], dtype=np.float32), 0.0)
-    assert [head(np.array([value], dtype=np.float32)) for value in (-1e30, 0.0, 1e30)] == [0.5, 0.5, 1.0]
+    assert [head((), value) for value in (-1e30, 0.0, 1e30)] == [0.5, 0.5, 1.0]
     against = PerceptronHead(np.array([[2.0, 0.0, -1.0]], dtype=np.float32), 0.0)
-    assert against(np.array([1e30], dtype=np.float32)) == pytest.approx(0.0, abs=1e-200)
+    assert against((), 1e30) == pytest.approx(0.0, abs=1e-200)

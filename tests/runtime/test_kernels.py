@@ -87,8 +87,8 @@ def test_a_package_of_another_release_is_not_used(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(kernels, "find_spec", lambda name: name)
     other = SimpleNamespace(INTERFACE=7, variants=lambda: ["avx2"])
     monkeypatch.setitem(sys.modules, "turia_kernels", other)
-    assert "turia-kernels has interface 7, and this Turia uses 5" in str(kernels.why_no_package())
-    slow = SimpleNamespace(INTERFACE=5, variants=lambda: ["portable"])
+    assert "turia-kernels has interface 7, and this Turia uses 6" in str(kernels.why_no_package())
+    slow = SimpleNamespace(INTERFACE=6, variants=lambda: ["portable"])
     monkeypatch.setitem(sys.modules, "turia_kernels", slow)
     assert kernels.why_no_package() == "this processor has neither AVX2 nor NEON"
 

@@ -9,6 +9,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -39,9 +40,11 @@ from turia_kernels.structs import (
     SideStruct,
     StepStruct,
     address,
+    perceptron,
+    row_sureness,
 )
 
-INTERFACE = 5
+INTERFACE = 6
 """Raised when Turia has to hand over something else."""
 LANES = 16
 MOST = 63
@@ -301,6 +304,13 @@ class Kernels:
             if self._pool is None:
                 raise MemoryError(f"no {threads} threads")
             weakref.finalize(self, LIBRARY.turia_end_pool, self._pool)
+        self.sureness: Callable[[Floats, Flags], float] = partial(row_sureness, self._variant)
+        """The log-probability of the likeliest piece that is not forbidden [V], of a row with logits [V]."""
+        self.perceptron: Callable[[Floats, tuple[Floats, ...], tuple[float, ...]], float] = partial(
+            perceptron, self._variant
+        )
+        """The sum that a two-layer perceptron makes of states and numbers, one after the other. Of each of its inner
+        values, rows [H, N + 2] have the weights, a bias, and the weight in the sum."""
         self._choice = ChoiceStruct()
         self._choice_address = ctypes.addressof(self._choice)
 

@@ -7,12 +7,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 MODULE: Any = import_module("turia_kernels._step")
 address: Callable[[npt.NDArray[Any]], int] = MODULE.address
 """Of an array whose numbers lie one after the other; others are refused."""
+row_sureness: Callable[[int, npt.NDArray[np.float32], npt.NDArray[np.bool_]], float] = MODULE.sureness
+perceptron: Callable[[int, npt.NDArray[np.float32], tuple[npt.NDArray[np.float32], ...], tuple[float, ...]], float] = (
+    MODULE.perceptron
+)
 
 
 class MatrixStruct(ctypes.Structure):

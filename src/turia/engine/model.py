@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from turia.config import Anchor, Encoder, Search
 from turia.engine.backend import Backend, SearchRules
 from turia.engine.choosing import Choose, best_continuations
 from turia.errors import ConfigError
-from turia.policy.base import Head, Policy
+from turia.policy.base import Flags, Head, Logits, Policy, row_sureness
 from turia.policy.dial import USUAL_DIAL, USUAL_POLICY, DialPoint
 from turia.text.choice import Forbidden, forbidden_pieces
 from turia.text.subwords import Subwords
@@ -97,6 +97,8 @@ class Model:
     """A model of the opposite direction, which says where the source is cut when there is no segmenter."""
     choose: Choose = best_continuations
     """How a beam finds its best continuations."""
+    sureness: Callable[[Logits, Flags], float] = row_sureness
+    """How sure the model is of the next word, by the logits of a row and the pieces that cannot begin one."""
     searches: bool = False
     """Whether search requests are made, if the backend takes them; one that stands in for another may not."""
 

@@ -252,7 +252,7 @@ class SentenceRows:
         request = DecodeRequest(*self._unfed_with(memory, []))
         ((state, logits),) = yield [request]
         self._peeked = Peek(request, state, logits)
-        return TargetRow(state.states[-1], logits, self.model.forbidden.word_start)
+        return TargetRow(state.states[-1], logits, self.model.forbidden.word_start, self.model.sureness)
 
     # --- a restored stream --------------------------------------------------------------------------------------------
 

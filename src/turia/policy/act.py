@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow
 from turia.schema import BelowOne, NotNegative
 
 
@@ -26,8 +26,7 @@ class Act(LearnedPolicy):
 
     def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the probabilities have come to 1 - epsilon."""
-        shown = head_values((source, target.state), at.lag, target.sureness())
-        probability = heads[halting_head(self.lag_cost)](shown)
+        probability = heads[halting_head(self.lag_cost)]((source, target.state), at.lag, target.sureness())
         total: float = memory.get("sum", 0.0) + probability
         halts = total >= 1 - self.epsilon
         memory["sum"] = 0.0 if halts else total

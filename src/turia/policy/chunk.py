@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow, head_values
+from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow
 from turia.schema import Natural, Share
 
 OVER = 0.5
@@ -32,12 +32,12 @@ class Chunk(LearnedPolicy):
         memory["written"] = 0
         if at.read <= self.delay:
             return False
-        return heads[source_head(self.delay)](head_values((source,), at.lag)) >= self.threshold
+        return heads[source_head(self.delay)]((source,), at.lag) >= self.threshold
 
     def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Until the translation of the chunk is complete."""
         written: int = memory["written"]
-        if written and heads[target_head(self.delay)](head_values((target.state,), at.lag)) >= OVER:
+        if written and heads[target_head(self.delay)]((target.state,), at.lag) >= OVER:
             return False
         memory["written"] = written + 1
         return True

@@ -7,7 +7,7 @@ A head means nothing to other weights: one that was trained for another model is
 
 A file has float32 numbers, the lowest byte first: for each of H inner values a row of N weights, a bias and the weight
 that it has in the sum; and at the end the bias of the sum. So small a network takes less time in numpy than it takes to
-call ONNX Runtime.
+call ONNX Runtime, and less again in native code.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from turia.errors import ConfigError, ModelError
-from turia.policy.base import Head, State
+from turia.policy.base import Head, State, head_values
 from turia.runtime.folder import SUMS_FILE, WEIGHTS_FILE, ModelFolder, read_sums
 from turia.schema import from_dict
 from turia.system.files import read_json
 
+Rows = npt.NDArray[np.float32]
 HEADS_FILE = "heads.json"
 VERSION = 3
 _FLOATS = "<f4"
@@ -75,28 +77,40 @@ def head_file(name: str) -> str:
     return f"head-{name}.bin"
 
 
+class Sum(Protocol):
+    """Computes a perceptron: `perceptron_sum`, or the same in native code."""
+
+    def __call__(self, rows: Rows, states: tuple[State, ...], numbers: tuple[float, ...], /) -> float:
+        """The sum over the inner values whose weights, bias and weight in the sum `rows` [H, N + 2] has."""
+        ...
+
+
+def perceptron_sum(rows: Rows, states: tuple[State, ...], numbers: tuple[float, ...], /) -> float:
+    """As `Sum` says, in numpy."""
+    # A product of matrices would be shared out among all cores, which are busy with the model.
+    inner = np.vecdot(rows[:, :-2], head_values(states, *numbers))
+    inner += rows[:, -2]
+    np.maximum(inner, 0.0, out=inner)
+    return float(inner.dot(rows[:, -1]))
+
+
 class PerceptronHead:
-    """A head in numpy."""
+    """A head."""
 
-    def __init__(self, rows: npt.NDArray[np.float32], bias: float) -> None:
+    def __init__(self, rows: Rows, bias: float, compute: Sum = perceptron_sum) -> None:
         """[H, N + 2] weights, bias and weight in the sum of each inner value; and the bias of the sum."""
-        self._rows, self._bias = rows, bias
-        self._weights, self._biases, self._sum = rows[:, :-2], rows[:, -2].copy(), rows[:, -1].copy()
+        self._rows, self._bias, self._compute = rows, bias, compute
 
-    def __call__(self, values: State) -> float:
+    def __call__(self, states: tuple[State, ...], /, *numbers: float) -> float:
         """The probability."""
-        # A product of matrices would be shared out among all cores, which are busy with the model.
-        inner = np.vecdot(self._weights, values)
-        inner += self._biases
-        np.maximum(inner, 0.0, out=inner)
-        total = float(inner.dot(self._sum)) + self._bias
+        total = self._compute(self._rows, states, numbers) + self._bias
         return 1.0 / (1.0 + math.exp(-max(-_EXTREME, min(_EXTREME, total))))
 
     def save(self, path: Path) -> None:
         path.write_bytes(np.append(self._rows, np.float32(self._bias)).astype(_FLOATS).tobytes())
 
     @classmethod
-    def load(cls, path: Path, values: int) -> PerceptronHead:
+    def load(cls, path: Path, values: int, compute: Sum = perceptron_sum) -> PerceptronHead:
         """The head of a file, which takes so many values."""
         found = path.read_bytes()
         count, rest = divmod(len(found), 4)
@@ -106,7 +120,7 @@ class PerceptronHead:
         numbers = np.frombuffer(found, dtype=_FLOATS).astype(np.float32)
         if not np.isfinite(numbers).all():
             raise ModelError(f"{path}: has values that are no numbers")
-        return cls(numbers[:-1].reshape(inner, values + 2), float(numbers[-1]))
+        return cls(numbers[:-1].reshape(inner, values + 2), float(numbers[-1]), compute)
 
 
 def head_list(folder: ModelFolder) -> HeadList:
@@ -126,7 +140,7 @@ def head_list(folder: ModelFolder) -> HeadList:
     return found
 
 
-def load_heads(folder: ModelFolder) -> Mapping[str, Head]:
-    """The heads of a model folder by name; none if it has none."""
-    found = head_list(folder)
-    return {name: PerceptronHead.load(folder.path / head_file(name), count) for name, count in found.values.items()}
+def load_heads(folder: ModelFolder, compute: Sum = perceptron_sum) -> Mapping[str, Head]:
+    """The heads of a model folder by name, computed in numpy unless told otherwise; none if it has none."""
+    sizes = head_list(folder).values
+    return {name: PerceptronHead.load(folder.path / head_file(name), count, compute) for name, count in sizes.items()}

@@ -23,7 +23,7 @@ slower, but processes that load the same model share them."""
 VARIABLE = "TURIA_KERNELS"
 """The choice of processes that are given no other."""
 _PACKAGE = "turia_kernels"
-_INTERFACE = 5
+_INTERFACE = 6
 """Of the package, as this release uses it."""
 _LANES = 16
 """Numbers that native code computes at once: sizes are multiples of it."""

@@ -12,7 +12,7 @@ from turia.engine.model import Attention, Model
 from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
-from turia.policy.base import Policy
+from turia.policy.base import Policy, row_sureness
 from turia.policy.dial import default_policy, unmeasured_dial
 from turia.policy.table import parse_latency, parse_policy
 from turia.policy.waitk import Rounding
@@ -28,7 +28,7 @@ from turia.runtime.folder import (
 )
 from turia.runtime.glossary_file import GlossaryFile, read_glossary
 from turia.runtime.graphs import Runtime
-from turia.runtime.heads import load_heads
+from turia.runtime.heads import load_heads, perceptron_sum
 from turia.runtime.home import added_models, named_model, packaged_models
 from turia.runtime.kernels import Kernels, choose_of, open_runtime
 from turia.runtime.native import NativeRuntime
@@ -117,6 +117,7 @@ class Translator:
         )
         reverse = None if reverse_model is None else _reverse_of(folder, reverse_model, threads, providers, kernels)
         runtime = open_runtime(folder, threads, providers, kernels)
+        native = runtime.kernels if isinstance(runtime, NativeRuntime) else None
         runtime.warm_up(streams, settings.beam)
         languages = (config.source_language, config.target_language)
         loaded = Model(
@@ -136,7 +137,7 @@ class Translator:
             fingerprint=folder.sha256()[:SHORT_SUM],
             beam=settings.beam,
             attention=Attention(config.attention_layer, config.attention_head),
-            heads=load_heads(folder),
+            heads=load_heads(folder, native.perceptron if native else perceptron_sum),
             source_piece=config.source_piece,
             target_piece=config.target_piece,
             closes_prefixes=config.closes_prefixes,
@@ -149,7 +150,8 @@ class Translator:
             free=config.free,
             reverse=reverse,
             choose=choose_of(runtime),
-            searches=isinstance(runtime, NativeRuntime),
+            sureness=native.sureness if native else row_sureness,
+            searches=native is not None,
         )
         return cls(folder, loaded)
 

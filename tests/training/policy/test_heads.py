@@ -73,4 +73,4 @@ def test_the_stored_head_says_what_the_trained_one_says(tmp_path: Path) -> None:
     expected = torch.sigmoid(head(values)).tolist()
     assert min(expected) < 0.3
     assert max(expected) > 0.7
-    assert [stored(each) for each in values.numpy()] == pytest.approx(expected, abs=1e-6)
+    assert [stored((each,)) for each in values.numpy()] == pytest.approx(expected, abs=1e-6)

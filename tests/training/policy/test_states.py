@@ -14,7 +14,7 @@ from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.export.random_model import made_up_words
 from turia.policy.act import Act
-from turia.policy.base import State
+from turia.policy.base import State, head_values
 from turia.runtime.translator import Translator
 from turia.segmenter.online import GivenSegmenter
 from turia.training.policy.chunks import ChunkEnd
@@ -77,8 +77,8 @@ def test_lagged_states_are_those_that_a_stream_shows_a_head(model: Model) -> Non
     """A stream that writes its first word after two words, of what the model writes itself."""
     shown: list[State] = []
 
-    def head(state: State) -> float:
-        shown.append(state)
+    def head(states: tuple[State, ...], /, *numbers: float) -> float:
+        shown.append(head_values(states, *numbers))
         return float(len(shown) >= 2)
 
     watched = dataclasses.replace(model, heads={"act-0.2": head})

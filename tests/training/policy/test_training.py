@@ -15,7 +15,7 @@ from turia.errors import InputError, ModelError
 from turia.experiments.sweep.run import sweep
 from turia.export.again import export_model
 from turia.export.random_model import made_up_words
-from turia.policy.base import Head, State
+from turia.policy.base import Head, State, head_values
 from turia.runtime.folder import load_folder, read_sums
 from turia.runtime.heads import head_file, head_list
 from turia.runtime.translator import Translator
@@ -54,12 +54,13 @@ def test_stored_heads_decide_as_exact_ones_would(trained: PolicyReport) -> None:
     """The same words at the same time as with heads that compute in double precision, and how sure the model is too."""
 
     def exact(name: str, values: int) -> Head:
-        numbers = np.fromfile(trained.folder / head_file(name), dtype="<f4").astype(np.float64)
-        rows = numbers[:-1].reshape(-1, values + 2)
+        stored = np.fromfile(trained.folder / head_file(name), dtype="<f4").astype(np.float64)
+        rows = stored[:-1].reshape(-1, values + 2)
 
-        def head(shown: State) -> float:
-            inner = np.maximum(rows[:, :-2] @ shown.astype(np.float64) + rows[:, -2], 0)
-            return float(1 / (1 + np.exp(-(inner @ rows[:, -1] + numbers[-1]))))
+        def head(states: tuple[State, ...], /, *numbers: float) -> float:
+            shown = head_values(states, *numbers).astype(np.float64)
+            inner = np.maximum(rows[:, :-2] @ shown + rows[:, -2], 0)
+            return float(1 / (1 + np.exp(-(inner @ rows[:, -1] + stored[-1]))))
 
         return head
 
