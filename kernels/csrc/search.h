@@ -354,7 +354,8 @@ static void score(const Side *side, Beam *beams, int64_t streams, const float *s
     for (int64_t j = 0; !b->is_done && j < b->alive; j++) {
       if (row % CHUNK == 0) {
         const int64_t count = rows - row < CHUNK ? rows - row : CHUNK;
-        multiply(&side->output, states + row * side->width, count, side->width, w->logits, stride, &w->products);
+        multiply(&side->output, states + row * side->width, count, side->width, w->logits, stride,
+                 row + count < rows ? &side->output : &side->layer->attention, &w->products);
       }
       float *logits = w->logits + row++ % CHUNK * stride;
       const uint8_t *forbidden = forbidden_after(b, j);

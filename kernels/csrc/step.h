@@ -49,11 +49,25 @@ static void quantise(const float *x, int64_t rows, int64_t stride, const Matrix 
   }
 }
 
-/* `rows` times `panels` * 16 columns. Both are constants where this is inlined. */
-INLINE void block(const Matrix *m, const uint8_t *bytes, int64_t step, const float *peaks, int64_t column, float *out,
-                  int64_t stride, const int rows, const int panels) {
-  vi sum[BLOCK_ROWS][2 * PANELS];
+/* A product of rows with a matrix. */
+typedef struct {
+  const Matrix *m;
+  const uint8_t *bytes;    /* [rows, step] */
+  const float *peaks;      /* [rows] */
+  int64_t step;
+  float *out;              /* [rows, stride] */
+  int64_t stride;
+} Product;
+
+/* `rows` from `row` on, times `panels` * 16 columns. Both are constants where this is inlined, and so is `fetches`:
+whether what lies at `ahead` is brought into the second cache meanwhile. */
+INLINE void block(const Product *product, int64_t row, int64_t column, const int8_t *ahead, const int rows,
+                  const int panels, const int fetches) {
+  const Matrix *m = product->m;
+  const int64_t step = product->step;
+  const uint8_t *bytes = product->bytes + row * step;
   const int8_t *packed = m->packed + column * step;
+  vi sum[BLOCK_ROWS][PANELS];
 #pragma GCC unroll 8
   for (int p = 0; p < panels; p++)
 #pragma GCC unroll 8
@@ -62,6 +76,7 @@ INLINE void block(const Matrix *m, const uint8_t *bytes, int64_t step, const flo
 #pragma GCC unroll 8
     for (int p = 0; p < panels; p++) {
       const weights w = weights_load(packed + p * LANES * step + k * LANES);
+      if (fetches) __builtin_prefetch(ahead + p * LANES * step + k * LANES, 0, 2);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; r++) sum[r][p] = vi_dot(sum[r][p], w, bytes + r * step + k);
     }
@@ -73,47 +88,72 @@ INLINE void block(const Matrix *m, const uint8_t *bytes, int64_t step, const flo
     const vf bias = m->bias ? vf_load(m->bias + here) : vf_set1(0);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
-      const vf value = vf_fma(vf_mul(vi_float(sum[r][p]), multiplier), vf_set1(peaks[r]), bias);
+      const vf value = vf_fma(vf_mul(vi_float(sum[r][p]), multiplier), vf_set1(product->peaks[row + r]), bias);
+      float *out = product->out + (row + r) * product->stride + here;
       if (here + LANES <= m->outputs) {
-        vf_store(out + r * stride + here, value);
+        vf_store(out, value);
       } else {
         float last[LANES];
         vf_store(last, value);
-        memcpy(out + r * stride + here, last, (m->outputs - here) * sizeof(float));
+        memcpy(out, last, (m->outputs - here) * sizeof(float));
       }
     }
   }
 }
 
-INLINE void columns(const Matrix *m, const uint8_t *bytes, int64_t step, const float *peaks, int64_t rows,
-                    int64_t column, float *out, int64_t stride, const int panels) {
-  int64_t r = 0;
-  for (; r + BLOCK_ROWS <= rows; r += BLOCK_ROWS)
-    block(m, bytes + r * step, step, peaks + r, column, out + r * stride, stride, BLOCK_ROWS, panels);
-  bytes += r * step, peaks += r, out += r * stride;
+/* Functions of their own: in one large function, gcc keeps sums in memory. */
+typedef void Block(const Product *product, int64_t row, int64_t column, const int8_t *ahead);
+#define BLOCK(rows, panels, name)                                                                                     \
+  static __attribute__((noinline)) void name##_##rows(const Product *product, int64_t row, int64_t column,            \
+                                                       const int8_t *ahead) {                                         \
+    block(product, row, column, ahead, rows, panels, 0);                                                              \
+  }                                                                                                                   \
+  static __attribute__((noinline)) void fetching_##name##_##rows(const Product *product, int64_t row, int64_t column, \
+                                                                  const int8_t *ahead) {                              \
+    block(product, row, column, ahead, rows, panels, 1);                                                              \
+  }
+BLOCK(1, PANELS, wide)
+BLOCK(1, 1, narrow)
 #if BLOCK_ROWS == 4
-  if (rows - r == 3) block(m, bytes, step, peaks, column, out, stride, 3, panels);
-  if (rows - r == 2) block(m, bytes, step, peaks, column, out, stride, 2, panels);
-  if (rows - r == 1) block(m, bytes, step, peaks, column, out, stride, 1, panels);
+BLOCK(2, PANELS, wide)
+BLOCK(3, PANELS, wide)
+BLOCK(4, PANELS, wide)
+BLOCK(2, 1, narrow)
+BLOCK(3, 1, narrow)
+BLOCK(4, 1, narrow)
+#define BLOCKS(name) {name##_1, name##_2, name##_3, name##_4}
+#else
+#define BLOCKS(name) {name##_1}
 #endif
-}
+/* [is it narrow?][does it fetch?][rows - 1] */
+static Block *const BLOCK_OF[2][2][BLOCK_ROWS] = {{BLOCKS(wide), BLOCKS(fetching_wide)},
+                                                  {BLOCKS(narrow), BLOCKS(fetching_narrow)}};
 
-/* out [rows, N] = x [rows, K] * matrix + bias, each with its stride. */
+/* out [rows, N] = x [rows, K] * matrix + bias, each with its stride. `next` is the matrix that comes after this one.
+
+The first rows of a block of columns would wait for its weights, which come from far away: a processor fetches them by
+itself only within a page, and 16 columns can fill one. So those of the next block are fetched at the same time. One panel
+at a time takes longer with it (AVX2: a sixth, with one row). */
 static void multiply(const Matrix *m, const float *x, int64_t rows, int64_t x_stride, float *out, int64_t stride,
-                     Scratch *s) {
-  const int64_t step = filled(m->inputs, 4);
+                     const Matrix *next, Scratch *s) {
+  const Product product = {m, s->bytes, s->peaks, filled(m->inputs, 4), out, stride};
   const int64_t all = filled(m->outputs, LANES);
-  int64_t column = 0;
   quantise(x, rows, x_stride, m, s->bytes, s->peaks);
-  for (; column + PANELS * LANES <= all; column += PANELS * LANES)
-    columns(m, s->bytes, step, s->peaks, rows, column, out, stride, PANELS);
-  for (; column < all; column += LANES) columns(m, s->bytes, step, s->peaks, rows, column, out, stride, 1);
+  for (int64_t column = 0, after; column < all; column = after) {
+    const int narrow = column + PANELS * LANES > all;
+    after = column + (narrow ? LANES : PANELS * LANES);
+    const int8_t *ahead = after < all ? m->packed + after * product.step : next->packed;
+    for (int64_t row = 0; row < rows; row += BLOCK_ROWS) {
+      const int64_t count = rows - row < BLOCK_ROWS ? rows - row : BLOCK_ROWS;
+      BLOCK_OF[narrow][row == 0 && PANELS > 1][count - 1](&product, row, column, ahead);
+    }
+  }
 }
 
 static int multiply_alone(const Matrix *m, const float *x, int64_t rows, float *out) {
   Scratch s = {0};
   s.bytes = malloc(rows * filled(m->inputs, 64)), s.peaks = malloc(rows * sizeof(float));
-  if (s.bytes && s.peaks) multiply(m, x, rows, m->inputs, out, m->outputs, &s);
+  if (s.bytes && s.peaks) multiply(m, x, rows, m->inputs, out, m->outputs, m, &s);
   const int failed = !s.bytes || !s.peaks;
   free(s.bytes), free(s.peaks);
   return failed;
@@ -343,7 +383,8 @@ static void layers(const Side *side, const Step *step, int64_t given, Scratch *s
   for (int64_t r = 0; r < rows; r++) wanted[r] = r;
   for (int64_t index = 0; index < side->layers; index++) {
     const Layer *layer = side->layer + index;
-    multiply(&layer->attention, before(side, &layer->around_attention, rows, s), rows, width, s->wide, 3 * width, s);
+    multiply(&layer->attention, before(side, &layer->around_attention, rows, s), rows, width, s->wide, 3 * width,
+             &layer->attention_output, s);
     if (side->is_decoder && index == side->layers - 1 && given < rows) {
       /* Once the last layer has its keys and values, rows without logits are of no use. */
       wanted = s->kept_rows;
@@ -352,17 +393,21 @@ static void layers(const Side *side, const Step *step, int64_t given, Scratch *s
       rows = given;
     }
     self_attention(side, step, index, wanted, rows, s);
-    multiply(&layer->attention_output, s->y, rows, width, s->wide, width, s);
+    multiply(&layer->attention_output, s->y, rows, width, s->wide, width,
+             side->is_decoder ? &layer->cross : &layer->expand, s);
     residual(side, &layer->around_attention, s->wide, rows, s);
     if (side->is_decoder) {
-      multiply(&layer->cross, before(side, &layer->around_cross, rows, s), rows, width, s->wide, width, s);
+      multiply(&layer->cross, before(side, &layer->around_cross, rows, s), rows, width, s->wide, width,
+               &layer->cross_output, s);
       cross_attention(side, step, index, wanted, rows, s);
-      multiply(&layer->cross_output, s->y, rows, width, s->wide, width, s);
+      multiply(&layer->cross_output, s->y, rows, width, s->wide, width, &layer->expand, s);
       residual(side, &layer->around_cross, s->wide, rows, s);
     }
-    multiply(&layer->expand, before(side, &layer->around_feed_forward, rows, s), rows, width, s->wide, side->inner, s);
+    multiply(&layer->expand, before(side, &layer->around_feed_forward, rows, s), rows, width, s->wide, side->inner,
+             &layer->contract, s);
     activate(s->wide, rows * side->inner, side->activation);
-    multiply(&layer->contract, s->wide, rows, side->inner, s->y, width, s);
+    multiply(&layer->contract, s->wide, rows, side->inner, s->y, width,
+             index + 1 < side->layers ? &layer[1].attention : &side->output, s);
     residual(side, &layer->around_feed_forward, s->y, rows, s);
   }
 }
@@ -370,7 +415,7 @@ static void layers(const Side *side, const Step *step, int64_t given, Scratch *s
 /* The new columns of the memory: [N, tensors * H * E] -> a column in each tensor of each stream's buffer. */
 static void give_memory(const Side *side, const Step *step, Scratch *s) {
   const int64_t width = side->width, heads = side->heads, size = width / heads, tensors = 2 * side->decoder_layers;
-  multiply(&side->output, step->states, step->rows, width, s->wide, tensors * width, s);
+  multiply(&side->output, step->states, step->rows, width, s->wide, tensors * width, &side->output, s);
   for (int64_t n = 0, row = 0; n < step->streams; n++) {
     const StreamPart *part = step->part + n;
     for (int64_t r = 0; r < part->rows; r++, row++)
@@ -422,7 +467,8 @@ static int run(const Side *side, const Step *step) {
   if (!side->is_decoder)
     give_memory(side, step, &s);
   else if (step->logits)
-    multiply(&side->output, step->states, given, width, step->logits, side->output.outputs, &s);
+    multiply(&side->output, step->states, given, width, step->logits, side->output.outputs,
+             &side->layer->attention, &s);
   free(memory);
   return 0;
 }
