@@ -102,12 +102,16 @@ static void cut(Groups *g, const Step *whole, Search *searches, int64_t threads)
 }
 
 /* Begins a step, or with `searches` one that goes on as a search of each stream. All that it points to must stay where
-it is until it is finished. Without a pool it is done at once. Gives what `turia_finish` takes; none without memory. */
-EXPORTED Groups *turia_begin(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches) {
+it is until it is finished. Without a pool it is done at once. Gives what `turia_finish` takes; none without memory.
+
+Of several steps `at_once`, each is cut into fewer groups, which are the larger: two tasks for each thread are enough. */
+EXPORTED Groups *turia_begin(const Variant *variant, Pool *pool, const Side *side, const Step *step, Search *searches,
+                             int64_t at_once) {
+  const int64_t threads = pool ? pool->threads + 1 : 1, shared = (2 * threads + at_once - 1) / at_once;
   Groups *groups = malloc(sizeof(Groups));
   if (!groups) return 0;
   groups->variant = variant, groups->side = side;
-  cut(groups, step, searches, pool ? pool->threads + 1 : 1);
+  cut(groups, step, searches, shared < threads ? shared : threads);
   begin_job(pool, &groups->job, run_group, groups, groups->groups);
   return groups;
 }

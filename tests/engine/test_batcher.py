@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.engine.fakes import Chaos, Echo, Fake, fake_model, run, stream_of
 from tests.engine.speeches import spoken
 from turia.engine.backend import EncodeRequest, Requests, Steps, run_requests
-from turia.engine.batcher import LEAST_TO_OVERLAP, run_together
+from turia.engine.batcher import LEAST_FOR_FOUR, LEAST_TO_OVERLAP, run_together
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.segmenter.online import GivenSegmenter
@@ -60,7 +60,7 @@ class Overlapping(Chaos):
         self.begun: list[Requests] = []
         self.most_at_once = self._at_once = 0
 
-    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
+    def begin(self, requests: Requests, at_once: int) -> Callable[[], Sequence[Any]]:
         self.begun.append(requests)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
@@ -72,9 +72,10 @@ class Overlapping(Chaos):
         return finish
 
 
-def test_steps_of_two_halves_overlap_and_streams_get_the_words_they_get_alone() -> None:
+@pytest.mark.parametrize(("streams", "parts"), [(LEAST_TO_OVERLAP + 1, 2), (LEAST_FOR_FOUR + 1, 4)])
+def test_steps_of_several_parts_overlap_and_streams_get_the_words_they_get_alone(streams: int, parts: int) -> None:
     words = ["ka", "le", "mi", "no", "pu"]
-    speeches = [words[number % 3 :] for number in range(LEAST_TO_OVERLAP + 1)]
+    speeches = [words[number % 3 :] for number in range(streams)]
     alone = [run(stream_of(Chaos(), [len(one)], k=2), one) for one in speeches]
     backend = Overlapping()
 
@@ -85,10 +86,11 @@ def test_steps_of_two_halves_overlap_and_streams_get_the_words_they_get_alone() 
         return records + (yield from stream.flush_steps())
 
     assert run_together([work(one) for one in speeches], backend) == alone
-    assert backend.most_at_once == 2
+    assert backend.most_at_once == parts
 
 
-def test_a_step_that_both_halves_ask_for_is_run_once() -> None:
+@pytest.mark.parametrize("streams", [LEAST_TO_OVERLAP, LEAST_FOR_FOUR])
+def test_a_step_that_all_parts_ask_for_is_run_once(streams: int) -> None:
     backend, request = Overlapping(), EncodeRequest(None, np.array([7]), np.array([1]))
 
     def work(number: int) -> Steps[object]:
@@ -96,7 +98,7 @@ def test_a_step_that_both_halves_ask_for_is_run_once() -> None:
         yield [EncodeRequest(state, np.array([8 + number]), np.array([2]))]
         return state
 
-    states = run_together([work(number) for number in range(LEAST_TO_OVERLAP)], backend)
+    states = run_together([work(number) for number in range(streams)], backend)
     assert len(set(map(id, states))) == 1
     assert sum(one is request for requests in backend.begun for one in requests) == 1
 

@@ -350,10 +350,12 @@ class Kernels:
         limits: Ints,
         memory_limits: Ints | None = None,
         holds: object = None,
+        at_once: int = 1,
     ) -> Running[tuple[Floats, Floats | None]]:
         """States [given, D], and of a decoder the logits [given, V]: of all rows of parts that `gives_all`, of the last
         row of others. An encoder gives all rows. The new columns are written into the buffers. What parts point to
-        is given as `holds`, so that it stays until the step is done.
+        is given as `holds`, so that it stays until the step is done. With several steps `at_once`, each one is for
+        fewer threads.
 
         What each row sees must be there: whoever calls has checked it. Ids and positions are checked here.
         """
@@ -363,7 +365,7 @@ class Kernels:
         states = np.empty((given, side.width), dtype=np.float32)
         logits = np.empty((given, side.outputs), dtype=np.float32) if side.struct.is_decoder else None
         rows = (ids, positions, limits, memory_limits)
-        return self._begin(side, parts, rows, states, logits, None, holds, lambda: (states, logits))
+        return self._begin(side, parts, rows, states, logits, None, holds, lambda: (states, logits), at_once)
 
     def search(
         self,
@@ -375,6 +377,7 @@ class Kernels:
         memory_limits: Ints,
         aims: Sequence[Aim],
         holds: object = None,
+        at_once: int = 1,
     ) -> Running[tuple[Floats, list[Found]]]:
         """A beam search of each stream, after its rows: the states [streams, D] of their last rows, and what
         they found. Nothing of the search itself is kept in the buffers."""
@@ -407,7 +410,7 @@ class Kernels:
             ]
 
         rows = (ids, positions, limits, memory_limits)
-        return self._begin(side, parts, rows, states, None, table, (holds, aims, pieces, said), found)
+        return self._begin(side, parts, rows, states, None, table, (holds, aims, pieces, said), found, at_once)
 
     def _begin(
         self,
@@ -419,6 +422,7 @@ class Kernels:
         searches: Ints | None,
         holds: object,
         result: Callable[[], T],
+        at_once: int,
     ) -> Running[T]:
         ids, positions, *_ = rows
         _require(all(numbers is None or numbers.dtype == np.int64 for numbers in rows))
@@ -431,7 +435,9 @@ class Kernels:
         step = StepStruct(len(parts), len(ids), *map(_address, arrays))
         # Another thread would take longer to wake up than it could save for one stream.
         pool = self._pool if len(parts) > 1 else None
-        begun = LIBRARY.turia_begin(self._variant, pool, side.address, ctypes.addressof(step), _address(searches))
+        begun = LIBRARY.turia_begin(
+            self._variant, pool, side.address, ctypes.addressof(step), _address(searches), at_once
+        )
         if begun is None:
             raise MemoryError("no memory for a step")
         return Running(begun, pool, (self, side, step, arrays, searches, holds), result)

@@ -109,7 +109,7 @@ def _load() -> ctypes.CDLL:
     library.turia_variant.argtypes, library.turia_variant.restype = [_NUMBER], ctypes.POINTER(VariantStruct)
     library.turia_sizes.argtypes, library.turia_sizes.restype = [_NUMBER], _NUMBER
     # The library lets other Python threads run while it computes.
-    library.turia_begin.argtypes, library.turia_begin.restype = [_POINTER] * 5, _POINTER
+    library.turia_begin.argtypes, library.turia_begin.restype = [*[_POINTER] * 5, _NUMBER], _POINTER
     library.turia_finish.argtypes, library.turia_finish.restype = [_POINTER] * 2, _NUMBER
     library.turia_begin_pool.argtypes, library.turia_begin_pool.restype = [_NUMBER], _POINTER
     library.turia_end_pool.argtypes, library.turia_end_pool.restype = [_POINTER], None

@@ -172,8 +172,9 @@ class OverlappingBackend(Protocol):
         """Whether they do: it has such threads."""
         ...
 
-    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
-        """Begins a step of these requests, which are of one kind; gives what waits for its results."""
+    def begin(self, requests: Requests, at_once: int) -> Callable[[], Sequence[Any]]:
+        """Begins a step of these requests, which are of one kind, one of so many that run at the same time; gives what
+        waits for its results."""
         ...
 
 

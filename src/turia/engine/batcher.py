@@ -26,6 +26,8 @@ T = TypeVar("T")
 _ORDER = (EncodeRequest, LookRequest, DecodeRequest, SearchRequest)
 LEAST_TO_OVERLAP = 8
 """Pieces of work; half of fewer would make small steps."""
+LEAST_FOR_FOUR = 16
+"""Pieces of work that are done in four parts."""
 
 
 class _Job(Generic[T]):
@@ -55,12 +57,12 @@ def run_together(work: Sequence[Steps[T]], backend: Backend, most: int = 64) -> 
 
     Encoding goes first: streams that have just read catch up with those that are writing, and then all write together.
 
-    Where the backend's steps go on by themselves, the work is done in two halves: while a step of one half is computed,
-    Python prepares the next one of the other.
+    Where the backend's steps go on by themselves, the work is done in two parts, or in four: while steps of some parts
+    are computed, Python prepares the next one of another.
     """
     jobs = [_Job(steps) for steps in work]
     if isinstance(backend, OverlappingBackend) and backend.overlaps and len(jobs) >= LEAST_TO_OVERLAP:
-        _run_halves(jobs, backend, most)
+        _run_parts(jobs, 4 if len(jobs) >= LEAST_FOR_FOUR else 2, backend, most)
     else:
         while waiting := [job for job in jobs if job.requests is not None]:
             for group in _groups(waiting, most):
@@ -98,31 +100,38 @@ def _give(jobs: Sequence[_Job[T]], requests: Requests, results: Sequence[Any]) -
         job.advance([found[id(request)] for request in job.requests or ()])
 
 
+_Begun = tuple[list[_Job[T]], Requests, Callable[[], Sequence[Any]]]
+
+
 @dataclass
-class _Half(Generic[T]):
-    """Half of the jobs, and their steps that have begun: which jobs wait for them, for what, and how to get it."""
+class _Part(Generic[T]):
+    """Some of the jobs, and their steps that have begun: which jobs wait for them, for what, and how to get it."""
 
     jobs: list[_Job[T]]
-    begun: list[tuple[list[_Job[T]], Requests, Callable[[], Sequence[Any]]]] = field(default_factory=list)
+    begun: list[_Begun[T]] = field(default_factory=list)
 
 
-def _run_halves(jobs: Sequence[_Job[T]], backend: OverlappingBackend, most: int) -> None:
-    halves = _Half(list(jobs[::2])), _Half(list(jobs[1::2]))
+def _run_parts(jobs: Sequence[_Job[T]], count: int, backend: OverlappingBackend, most: int) -> None:
+    """Whoever waits for a step of one part works at steps of others, if the backend's threads have not begun them. With
+    two parts of one task each, both would be done together, and the threads would wait for Python. Four leave some.
+    """
+    parts = [_Part(list(jobs[first::count])) for first in range(count)]
     while any(job.requests is not None for job in jobs):
-        for half, other in (halves, halves[::-1]):
-            begun, half.begun = half.begun, []
+        for part in parts:
+            begun, part.begun = part.begun, []
             for group, requests, finish in begun:
                 _give(group, requests, finish())
-            waiting = [job for job in half.jobs if job.requests is not None and not _joins(job, other)]
+            others = [step for other in parts if other is not part for step in other.begun]
+            waiting = [job for job in part.jobs if job.requests is not None and not _joins(job, others)]
             if waiting:
                 for chosen in _groups(waiting, most):
                     requests = _requests(chosen)
-                    half.begun.append((list(chosen), requests, backend.begin(requests)))
+                    part.begun.append((list(chosen), requests, backend.begin(requests, count)))
 
 
-def _joins(job: _Job[T], other: _Half[T]) -> bool:
-    """Whether the other half has begun the very step that this job waits for; then it waits for it with them."""
-    for group, requests, _ in other.begun:
+def _joins(job: _Job[T], others: Sequence[_Begun[T]]) -> bool:
+    """Whether another part has begun the very step that this job waits for; then it waits for it with them."""
+    for group, requests, _ in others:
         if job in group or {id(request) for request in job.requests or ()} <= set(map(id, requests)):
             if job not in group:
                 group.append(job)

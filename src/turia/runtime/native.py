@@ -80,9 +80,9 @@ class NativeRuntime:
         """Whether steps that have begun go on while Python does something else."""
         return self.kernels.threads > 1
 
-    def begin(self, requests: Requests) -> Callable[[], Sequence[Any]]:
-        """Begins a step of these requests; gives what waits for its results."""
-        begun: Callable[[], Sequence[Any]] = getattr(self, f"_{call_for(requests)}")(requests)
+    def begin(self, requests: Requests, at_once: int) -> Callable[[], Sequence[Any]]:
+        """Begins a step of these requests, one of so many at the same time; gives what waits for its results."""
+        begun: Callable[[], Sequence[Any]] = getattr(self, f"_{call_for(requests)}")(requests, at_once)
         return begun
 
     def encode(self, requests: Sequence[EncodeRequest]) -> list[SourceState]:
@@ -101,7 +101,7 @@ class NativeRuntime:
         """As `decode`, with logits and cross-attention of all new rows."""
         return self._look(requests)()
 
-    def _encode(self, requests: Sequence[EncodeRequest]) -> Callable[[], list[SourceState]]:
+    def _encode(self, requests: Sequence[EncodeRequest], at_once: int = 1) -> Callable[[], list[SourceState]]:
         parts, grown, lengths = [], [], []
         for request in requests:
             state, new = self._begin.encoded(request.state), len(request.ids)
@@ -115,7 +115,7 @@ class NativeRuntime:
         limits = np.concatenate([request.reach for request in requests])
         _check(limits, lengths)
         ids = np.concatenate([request.ids for request in requests])
-        running = self.kernels.run(self._encoder, parts, ids, _positions(parts), limits, holds=grown)
+        running = self.kernels.run(self._encoder, parts, ids, _positions(parts), limits, holds=grown, at_once=at_once)
 
         def finish() -> list[SourceState]:
             states, _ = running.wait()
@@ -127,14 +127,16 @@ class NativeRuntime:
 
         return finish
 
-    def _decode(self, requests: Sequence[DecodeRequest]) -> Callable[[], list[tuple[TargetState, Floats]]]:
+    def _decode(
+        self, requests: Sequence[DecodeRequest], at_once: int = 1
+    ) -> Callable[[], list[tuple[TargetState, Floats]]]:
         step = _Step()
         for together in beams(requests):
             if len(together) > 1 or is_hypothesis(together[0]):
                 self._add_beam(step, together)
             else:
                 self._add_rows(step, together[0])
-        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step)
+        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step, at_once=at_once)
 
         def finish() -> list[tuple[TargetState, Floats]]:
             states, logits = running.wait()
@@ -154,12 +156,12 @@ class NativeRuntime:
 
         return finish
 
-    def _search(self, requests: Sequence[SearchRequest]) -> Callable[[], list[Searched]]:
+    def _search(self, requests: Sequence[SearchRequest], at_once: int = 1) -> Callable[[], list[Searched]]:
         step = _Step()
         for request in requests:
             self._add_rows(step, request)
         aims = list(map(self._aim, requests))
-        running = self.kernels.search(self._decoder, *self._rows_of(step), aims, holds=step)
+        running = self.kernels.search(self._decoder, *self._rows_of(step), aims, holds=step, at_once=at_once)
 
         def finish() -> list[Searched]:
             states, every = running.wait()
@@ -196,14 +198,14 @@ class NativeRuntime:
         draft = None if request.draft is None else self._new_draft(*request.draft)
         return self._new_aim(known[1], request.width, request.most, not complete, is_open, request.longest, draft)
 
-    def _look(self, requests: Sequence[LookRequest]) -> Callable[[], list[Looks]]:
+    def _look(self, requests: Sequence[LookRequest], at_once: int = 1) -> Callable[[], list[Looks]]:
         step, attentions = _Step(), []
         for request in requests:
             sizes = (self._layers, self._heads, len(request.ids), request.memory.length)
             attentions.append(np.zeros(sizes, dtype=np.float32))
             step.alive.append(attentions[-1])
             self._add_rows(step, request, attentions[-1])
-        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step)
+        running = self.kernels.run(self._decoder, *self._rows_of(step), holds=step, at_once=at_once)
 
         def finish() -> list[Looks]:
             states, logits = running.wait()
