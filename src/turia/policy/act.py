@@ -4,6 +4,7 @@ is read adds to the probability that enough has been read."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from turia.policy.base import Heads, LearnedPolicy, Memory, Situation, State, TargetRow
@@ -22,11 +23,15 @@ class Act(LearnedPolicy):
 
     def head_names(self) -> tuple[str, ...]:
         """One for each lag cost."""
-        return (halting_head(self.lag_cost),)
+        return (self._head,)
+
+    @cached_property
+    def _head(self) -> str:
+        return halting_head(self.lag_cost)
 
     def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the probabilities have come to 1 - epsilon."""
-        probability = heads[halting_head(self.lag_cost)]((source, target.state), at.lag, target.sureness())
+        probability = heads[self._head]((source, target.state), at.lag, target.sureness())
         total: float = memory.get("sum", 0.0) + probability
         halts = total >= 1 - self.epsilon
         memory["sum"] = 0.0 if halts else total

@@ -34,7 +34,7 @@ HEADS_FILE = "heads.json"
 VERSION = 3
 _FLOATS = "<f4"
 _EXTREME = 500.0
-"""The probability of a sum beyond this is 0 or 1, and its exponential may be no number."""
+"""The probability of a sum below minus this is 0, and its exponential may be no number."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,9 @@ class PerceptronHead:
     def __call__(self, states: tuple[State, ...], /, *numbers: float) -> float:
         """The probability."""
         total = self._compute(self._rows, states, numbers) + self._bias
-        return 1.0 / (1.0 + math.exp(-max(-_EXTREME, min(_EXTREME, total))))
+        if total < -_EXTREME:
+            return 0.0
+        return 1.0 / (1.0 + math.exp(-total))
 
     def save(self, path: Path) -> None:
         path.write_bytes(np.append(self._rows, np.float32(self._bias)).astype(_FLOATS).tobytes())
