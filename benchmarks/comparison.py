@@ -3,8 +3,8 @@
     python -m benchmarks.comparison [RECIPE ...] [--page docs/comparison.md] [--processes 1] [--written-only]
 
 Without a recipe it takes recipes/compare-*.toml for which the page has a place. The options are those of
-`python -m benchmarks.results`, which does the same for docs/results.md. Here a table has a line for each point, with
-its policy and what it costs: systems are compared, and not values of k.
+`python -m benchmarks.results`, which does the same for docs/results.md. Where there are other policies than wait-k, a
+table has a line for each point, with its policy and what it costs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks import results as result_tables
 from benchmarks.page import fill, keep_figures, recipes_of, sweep_options
 from turia.experiments.sweep.rows import Setting, regime_columns
 from turia.runtime.folder import SHORT_SUM
@@ -41,7 +42,9 @@ def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """A line for each point; without the columns in which there is nothing."""
+    """A line for each point, without the columns in which there is nothing; of wait-k alone, curves against k."""
+    if all(row["k"] is not None or row["offline"] for row in rows):
+        return result_tables.table(rows)
     cells = [_cells(row) for row in rows]
     used = [at for at in range(len(HEADS)) if any(line[at] for line in cells)]
     return _table([HEADS[at] for at in used], [[line[at] for at in used] for line in cells])

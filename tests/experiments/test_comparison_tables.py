@@ -24,8 +24,18 @@ def test_each_point_has_a_line_with_its_difference_from_wait_k() -> None:
     ]
 
 
+def test_curves_of_wait_k_alone_are_against_k() -> None:
+    found = table([row("w = 2", 4, 20.0), row("w = 2", 8, 21.0), row("no segmenter", 4, 19.0)])
+    assert found == [
+        "|  | k = 4 | k = 8 |",
+        "|---|---:|---:|",
+        "| w = 2 | 20.0 (4.1 / 5.5) | 21.0 (4.1 / 5.5) |",
+        "| no segmenter | 19.0 (4.1 / 5.5) |  |",
+    ]
+
+
 def test_columns_without_figures_are_left_out() -> None:
-    heads = table([row("w = 2", 4, 20.0, calls_per_word=2.31, words_per_second=1200.4)])[0]
+    heads = table([row("act", None, 20.0, policy="act", calls_per_word=2.31, words_per_second=1200.4)])[0]
     assert heads == "| system | k, or policy | BLEU | AP | AL | DAL | length | calls/word | words/s |"
 
 
