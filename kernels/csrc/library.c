@@ -142,6 +142,15 @@ static PyObject *address(PyObject *self, PyObject *array) {
   return found;
 }
 
+/* An array of float32 with so many dimensions, whose numbers lie one after the other; 0, and an error, if it is none. */
+static int get_floats(PyObject *array, Py_buffer *view, int dimensions) {
+  if (PyObject_GetBuffer(array, view, PyBUF_ND | PyBUF_FORMAT)) return 0;
+  if (view->ndim == dimensions && view->itemsize == 4 && view->format && !strcmp(view->format, "f")) return 1;
+  PyBuffer_Release(view);
+  PyErr_Format(PyExc_TypeError, "expected float32 with %d dimensions", dimensions);
+  return 0;
+}
+
 /* The two calls that a learned policy makes for each word it reads are Python's own: ctypes would take longer than they do.
 
 sureness(variant, logits [V] float32, forbidden [V] bool) -> float */
@@ -151,7 +160,7 @@ static PyObject *sureness(PyObject *self, PyObject *const *given, Py_ssize_t cou
   (void)self;
   const Variant *variant = count == 3 ? PyLong_AsVoidPtr(given[0]) : 0;
   if (!variant) return PyErr_Occurred() ? 0 : PyErr_Format(PyExc_TypeError, "expected variant, logits, forbidden");
-  if (PyObject_GetBuffer(given[1], &logits, PyBUF_SIMPLE)) return 0;
+  if (!get_floats(given[1], &logits, 1)) return 0;
   if (!PyObject_GetBuffer(given[2], &forbidden, PyBUF_SIMPLE)) {
     if (logits.len == 4 * forbidden.len)
       found = PyFloat_FromDouble(variant->sureness(logits.buf, forbidden.buf, forbidden.len));
@@ -177,7 +186,7 @@ static PyObject *perceptron(PyObject *self, PyObject *const *given, Py_ssize_t c
   if (!variant || !PyTuple_Check(given[2]) || !PyTuple_Check(given[3]))
     return PyErr_Occurred() ? 0 : PyErr_Format(PyExc_TypeError, "expected variant, rows, states, numbers");
   for (Py_ssize_t i = 0; i < PyTuple_Size(given[2]); i++) {
-    if (PyObject_GetBuffer(PyTuple_GetItem(given[2], i), &state, PyBUF_SIMPLE)) return 0;
+    if (!get_floats(PyTuple_GetItem(given[2], i), &state, 1)) return 0;
     const int64_t more = state.len / 4, fits = shown + more <= MOST_VALUES;
     if (fits) memcpy(values + shown, state.buf, 4 * more), shown += more;
     PyBuffer_Release(&state);
@@ -189,12 +198,12 @@ static PyObject *perceptron(PyObject *self, PyObject *const *given, Py_ssize_t c
     if (number == -1 && PyErr_Occurred()) return 0;
     values[shown++] = (float)number;
   }
-  if (PyObject_GetBuffer(given[1], &rows, PyBUF_SIMPLE)) return 0;
+  if (!get_floats(given[1], &rows, 2)) return 0;
   PyObject *found = 0;
-  if (rows.len % (4 * (shown + 2)))
+  if (rows.shape[1] != shown + 2)
     PyErr_Format(PyExc_ValueError, "the head takes another number of values than %lld", (long long)shown);
   else
-    found = PyFloat_FromDouble(variant->perceptron(rows.buf, rows.len / (4 * (shown + 2)), values, shown));
+    found = PyFloat_FromDouble(variant->perceptron(rows.buf, rows.shape[0], values, shown));
   PyBuffer_Release(&rows);
   return found;
 }

@@ -7,7 +7,7 @@ import pytest
 
 from turia.errors import ConfigError
 from turia.policy.act import Act
-from turia.policy.base import Memory, Situation, State, TargetRow
+from turia.policy.base import Memory, Situation, State, TargetRow, head_values
 from turia.policy.table import parse_policy
 
 AT = Situation(3, 0)
@@ -21,7 +21,7 @@ TARGET = TargetRow(
 def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> None:
     memory: Memory = {}
     said = iter([0.5, 0.25, 0.25, 0.5, 0.5])
-    heads = {"act-0.2": lambda state: next(said)}
+    heads = {"act-0.2": lambda states, *numbers: next(said)}
     decisions = [Act(0.2, 0.0).may_write(AT, SOURCE, TARGET, heads, memory) for _ in range(5)]
     assert decisions == [False, False, True, False, True]
     assert memory == {"sum": 0.0}
@@ -30,8 +30,8 @@ def test_it_writes_when_the_sum_reaches_one_less_epsilon_and_begins_anew() -> No
 def test_its_head_is_shown_both_states_the_lag_and_how_sure_the_model_is() -> None:
     shown: list[State] = []
 
-    def head(state: State) -> float:
-        shown.append(state)
+    def head(states: tuple[State, ...], /, *numbers: float) -> float:
+        shown.append(head_values(states, *numbers))
         return 1.0
 
     Act(0.05).may_write(Situation(5, 3, gamma=1.5), SOURCE, TARGET, {"act-0.05": head}, {})

@@ -28,6 +28,13 @@ def test_native_code_computes_the_same_head(variant: str) -> None:
         library.perceptron(rows, states, (3.5,))
     with pytest.raises(ValueError, match="at most 4096 values"):
         library.perceptron(rows, (np.zeros(5000, dtype=np.float32),), ())
+    with pytest.raises(ValueError, match="another number of values than 256"):
+        library.perceptron(rows, states[:1], ())
+    for wrong in (rows.astype(np.float64), rows.ravel(), rows.astype(np.int32)):
+        with pytest.raises(TypeError, match="expected float32 with 2 dimensions"):
+            library.perceptron(wrong, states, (3.5, -0.25))
+    with pytest.raises(TypeError, match="expected float32 with 1 dimensions"):
+        library.perceptron(rows, (states[0].astype(np.float64), states[1]), (3.5, -0.25))
     with pytest.raises(TypeError):
         library.perceptron(rows, states, ("many",))
 
@@ -42,5 +49,7 @@ def test_native_code_is_as_sure(variant: str) -> None:
             forbidden[int(logits.argmax())] = scale > 1
             expected = float(sureness(logits, forbidden))
             assert library.sureness(logits, forbidden) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    with pytest.raises(TypeError, match="expected float32"):
+        library.sureness(logits.astype(np.float64), forbidden)
     with pytest.raises(ValueError, match="different lengths"):
         library.sureness(logits, forbidden[:-1])

@@ -136,6 +136,11 @@ def head_list(folder: ModelFolder) -> HeadList:
             f"{path / HEADS_FILE}: heads of another model: they were trained for other weights; "
             "train them for this model with `turia policy train`"
         )
+    width = folder.config.shape.width
+    for name, count in found.values.items():
+        expected = {"act": 2 * width + 2, "chunk": width + 1}.get(name.partition("-")[0], count)
+        if count != expected:
+            raise ModelError(f"{path / HEADS_FILE}: values of {name} is {count}, expected {expected} with this model")
     for name in found.files():
         if name not in folder.listed:
             raise ModelError(f"{path / name}: not in {SUMS_FILE}, so it cannot be checked")
