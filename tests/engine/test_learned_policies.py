@@ -91,6 +91,14 @@ def test_heads_that_never_write_fall_max_lag_words_behind_and_the_trace_says_so(
         assert [r.reason for r in records if isinstance(r, Write)] == ["max-lag"] * 6 + ["catch-up"] * 4
 
 
+def test_what_act_added_up_does_not_count_again_after_a_word_that_max_lag_wrote() -> None:
+    # Two words come to 0.8 when the lag is two. The third one alone is not enough, so that the lag decides again.
+    stream = stream_of(Echo(), Act(0.2, 0.1), {"act-0.2": lambda states, *numbers: 0.4}, length=6, max_lag=2)
+    records = run(stream, SPEECH[:6])
+    assert reads(records) == [2, 3, 4, 5, 6, 6]
+    assert [r.reason for r in records if isinstance(r, Write)] == ["max-lag"] * 4 + ["catch-up"] * 2
+
+
 def test_heads_that_always_write_do_not_write_more_than_wait_1() -> None:
     records = run(stream_of(Echo(), Act(0.2), {"act-0.2": lambda states, *numbers: 1.0}), SPEECH)
     assert reads(records) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]

@@ -124,6 +124,8 @@ class CurrentSentence:
                 wanted = may = policy.may_write(at, source, target, heads, memory)
             if not may and not overdue:
                 return
+            if not may:
+                policy.overrule(memory)
             more = yield from self._write_word("policy" if may else "max-lag", records)
 
     def _look(self, policy: LookingPolicy, records: list[Record]) -> Steps[None]:

@@ -37,6 +37,10 @@ class Act(LearnedPolicy):
         memory["sum"] = 0.0 if halts else total
         return halts
 
+    def overrule(self, memory: Memory) -> None:
+        """What was added up was for the word that is written now."""
+        memory["sum"] = 0.0
+
 
 def halting_head(lag_cost: float) -> str:
     """Has enough been read for the next word? From the states of both sides, the encoder's first; the lag; and how

@@ -199,6 +199,10 @@ class LearnedPolicy(Policy):
     def may_write(self, at: Situation, source: State, target: TargetRow, heads: Heads, memory: Memory) -> bool:
         """Whether the next word may be written; asked again after each word, until it says no."""
 
+    def overrule(self, memory: Memory) -> None:
+        """A word is written that it did not allow, as it fell `max_lag` words behind."""
+        return
+
 
 def head_values(states: Sequence[State], *numbers: float) -> npt.NDArray[np.float32]:
     """What a head is shown: states, then single numbers, one after the other."""
