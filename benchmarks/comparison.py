@@ -9,36 +9,28 @@ table has a line for each point, with its policy and what it costs.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import results as result_tables
-from benchmarks.page import fill, keep_figures, recipes_of, sweep_options
+from benchmarks.page import Row, curve_name, fill_all, sections, table_lines
 from turia.experiments.sweep.rows import Setting, regime_columns
-from turia.runtime.folder import SHORT_SUM
 
-Row = dict[str, Any]
 HEADS = ("system", "k, or policy", "BLEU", "to wait-k (p)", "AP", "AL", "DAL", "length", "calls/word", "words/s")
 
 
 def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
     """What the page says about a sweep."""
-    models = ", ".join(f"{model['name']} (`{model['sha256'][:SHORT_SUM]}`)" for model in results["models"])
-    made = f"`turia sweep recipes/{name}.toml`, {day:%-d %B %Y}; {models}; [all figures](figures/{name}.md)"
-    lines: list[str] = []
-    for test in results["tests"]:
-        own = [row for row in results["results"] if row["test"] == test["name"]]
-        streams = own[0]["streams"]
-        size = f"{test['sentences']:,} sentences, {test['source_words']:,} source words"
-        lines += [f"{test['name']}: {size}, {'one stream' if streams == 1 else f'{streams} streams'}.", ""]
-        regimes = results["recipe"].get("regimes")
-        if regimes:
-            lines += [*_table(*regime_columns([_setting(row) for row in own if not row["offline"]], regimes)), ""]
-        lines += [*table(own), ""]
-    return "\n".join([*lines, f"{made}."])
+    regimes = results["recipe"].get("regimes", ())
+    return sections(results, name, day, lambda rows: [*_best(rows, regimes), *table(rows)])
+
+
+def _best(rows: Sequence[Row], regimes: Sequence[float]) -> list[str]:
+    """The best point of each curve in each regime, where there are any."""
+    points = [_setting(row) for row in rows if not row["offline"]]
+    return [*table_lines(*regime_columns(points, regimes)), ""] if regimes else []
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -47,13 +39,13 @@ def table(rows: Sequence[Row]) -> list[str]:
         return result_tables.table(rows)
     cells = [_cells(row) for row in rows]
     used = [at for at in range(len(HEADS)) if any(line[at] for line in cells)]
-    return _table([HEADS[at] for at in used], [[line[at] for at in used] for line in cells])
+    return table_lines([HEADS[at] for at in used], [[line[at] for at in used] for line in cells])
 
 
 def _cells(row: Row) -> list[str]:
     chance = row.get("BLEU_p")
     return [
-        row["curve"].replace("oracle segments", "the reference's sentences"),
+        curve_name(row["curve"]),
         _waits(row),
         f"{row['BLEU']:.1f}",
         f"{row['BLEU_difference']:+.1f} ({chance:.3f})" if chance is not None else "",
@@ -78,22 +70,8 @@ def _waits(row: Row) -> str:
     return str(row["k"]) if row["k"] is not None else f"`{re.sub(r',rounding=.*', '', row['policy'])}`"
 
 
-def _table(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    rule = "|---" + "|---:" * (len(heads) - 1) + "|"
-    return [_line(heads), rule, *(_line(line) for line in cells)]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    sweep_options(parser, "docs/comparison.md")
-    options = parser.parse_args()
-    for recipe in recipes_of(options, "compare-*.toml"):
-        found = fill(options, recipe, section)
-        keep_figures(found.parent, recipe.stem, options.page)
+    fill_all("docs/comparison.md", "compare-*.toml", section, __doc__)
 
 
 if __name__ == "__main__":

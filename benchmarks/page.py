@@ -18,7 +18,10 @@ from typing import Any
 
 from turia.config import SweepRecipe, load_recipe
 from turia.experiments.sweep.run import sweep
+from turia.runtime.folder import SHORT_SUM
 
+Row = dict[str, Any]
+"""A point of results.json."""
 Section = Callable[[dict[str, Any], str, datetime.date], str]
 """The results of a sweep, the name of its recipe and the day → what the page says about them."""
 
@@ -60,6 +63,47 @@ def fill(options: argparse.Namespace, recipe: Path, section: Section) -> Path:
     options.page.write_text(put(page, recipe.stem, section(results, recipe.stem, day)), encoding="utf-8")
     print(f"{recipe.stem}: written to {options.page}")
     return found
+
+
+def sections(
+    results: dict[str, Any], name: str, day: datetime.date, tables: Callable[[Sequence[Row]], Sequence[str]]
+) -> str:
+    """What a page says about a sweep: for each test set its size and `tables`, and at the end what made them."""
+    models = ", ".join(f"{model['name']} (`{model['sha256'][:SHORT_SUM]}`)" for model in results["models"])
+    made = f"`turia sweep recipes/{name}.toml`, {day:%-d %B %Y}; model {models}; [all figures](figures/{name}.md)"
+    lines: list[str] = []
+    for test in results["tests"]:
+        own = [row for row in results["results"] if row["test"] == test["name"]]
+        streams = own[0]["streams"]
+        size = f"{test['sentences']:,} sentences, {test['source_words']:,} source words"
+        lines += [f"{test['name']}: {size}, {'one stream' if streams == 1 else f'{streams} streams'}.", ""]
+        lines += [*tables(own), ""]
+    return "\n".join([*lines, f"{made}."])
+
+
+def table_lines(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    """A table whose first column is text."""
+    rule = "|---" + "|---:" * (len(heads) - 1) + "|"
+    return [_line(heads), rule, *map(_line, cells)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def curve_name(curve: str) -> str:
+    """A curve as people call it."""
+    return curve.replace("oracle segments", "the reference's sentences")
+
+
+def fill_all(page: str, pattern: str, section: Section, about: str | None) -> None:
+    """The command of a page: fills its places from the recipes that were named, or from those of the pattern."""
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    sweep_options(parser, page)
+    options = parser.parse_args()
+    for recipe in recipes_of(options, pattern):
+        found = fill(options, recipe, section)
+        keep_figures(found.parent, recipe.stem, options.page)
 
 
 def keep_figures(folder: Path, name: str, page: Path) -> None:

@@ -9,30 +9,18 @@ the page shows, go into figures/ beside it. `--written-only` sweeps nothing, and
 
 from __future__ import annotations
 
-import argparse
 import datetime
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.page import fill, keep_figures, recipes_of, sweep_options
-from turia.runtime.folder import SHORT_SUM
+from benchmarks.page import Row, curve_name, fill_all, sections, table_lines
 
-Row = dict[str, Any]
 HEADS = ("", "k, or policy", "BLEU", "chrF", "AP", "AL", "DAL", "length")
 
 
 def section(results: dict[str, Any], name: str, day: datetime.date) -> str:
     """What the page says about a sweep."""
-    models = ", ".join(f"{model['name']} (`{model['sha256'][:SHORT_SUM]}`)" for model in results["models"])
-    made = f"`turia sweep recipes/{name}.toml`, {day:%-d %B %Y}; model {models}; [all figures](figures/{name}.md)"
-    lines: list[str] = []
-    for test in results["tests"]:
-        own = [row for row in results["results"] if row["test"] == test["name"]]
-        streams = own[0]["streams"]
-        size = f"{test['sentences']:,} sentences, {test['source_words']:,} source words"
-        lines += [f"{test['name']}: {size}, {'one stream' if streams == 1 else f'{streams} streams'}.", ""]
-        lines += [*table(own), ""]
-    return "\n".join([*lines, f"{made}."])
+    return sections(results, name, day, table)
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -40,16 +28,17 @@ def table(rows: Sequence[Row]) -> list[str]:
     waiting = [row for row in rows if not row["offline"]]
     steps = sorted({row["k"] for row in waiting if row["k"] is not None})
     if len(steps) < 2:
-        return [*_ruled(HEADS), *(_line([_name(row["curve"]), *_figures(row)]) for row in rows)]
+        return table_lines(HEADS, [[curve_name(row["curve"]), *_figures(row)] for row in rows])
     # p says more than a delay that hardly differs; where nothing was tested, the delay does.
     tested = any(row.get("BLEU_p") is not None for row in rows)
-    lines = _ruled(["", *(f"k = {k}" for k in steps)])
+    lines = []
     for curve in dict.fromkeys(row["curve"] for row in waiting):
         found = {row["k"]: row for row in waiting if row["curve"] == curve}
         cells = [_cell(found[k], tested) if k in found else "" for k in steps]
-        lines.append(_line([_name(curve), *cells]))
-    whole = [f"{_name(row['curve'])}: {_cell(row, tested)}" for row in rows if row["offline"]]
-    return lines + (["", f"{'; '.join(whole)}."] if whole else [])
+        lines.append([curve_name(curve), *cells])
+    whole = [f"{curve_name(row['curve'])}: {_cell(row, tested)}" for row in rows if row["offline"]]
+    found_table = table_lines(["", *(f"k = {k}" for k in steps)], lines)
+    return found_table + (["", f"{'; '.join(whole)}."] if whole else [])
 
 
 def _cell(row: Row, tested: bool) -> str:
@@ -68,26 +57,8 @@ def _figures(row: Row) -> list[str]:
     return [waits, bleu, f"{row['chrF']:.1f}", *latency, f"{length:.2f}"]
 
 
-def _name(curve: str) -> str:
-    """A curve as people call it."""
-    return curve.replace("oracle segments", "the reference's sentences")
-
-
-def _ruled(heads: Sequence[str]) -> list[str]:
-    return [_line(heads), "|---" + "|---:" * (len(heads) - 1) + "|"]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    sweep_options(parser, "docs/results.md")
-    options = parser.parse_args()
-    for recipe in recipes_of(options, "sweep-*.toml"):
-        found = fill(options, recipe, section)
-        keep_figures(found.parent, recipe.stem, options.page)
+    fill_all("docs/results.md", "sweep-*.toml", section, __doc__)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,6 @@ def test_a_section_has_the_best_of_each_regime_and_says_what_made_it() -> None:
         "| act | 19.0 (AL 2.5, lag_cost=0.1) |  |",
     ]
     assert lines[-1] == (
-        "`turia sweep recipes/compare-dev-en-de.toml`, 18 November 2026; en-de (`0123456789ab`); "
+        "`turia sweep recipes/compare-dev-en-de.toml`, 18 November 2026; model en-de (`0123456789ab`); "
         "[all figures](figures/compare-dev-en-de.md)."
     )
