@@ -31,13 +31,15 @@ FORMS = ("written", "spoken", "recased")
 Sentences = list[list[str]]
 
 
-def translated(translator: Translator, documents: list[Sentences], policy: str) -> list[str]:
-    """The translation of each sentence."""
+def translated(
+    translator: Translator, documents: list[Sentences], policy: str | None, beam: int | None = 1
+) -> list[str]:
+    """The translation of each sentence; without policy or beam, with the model's own."""
 
     def job(sentences: Sentences) -> Job:
         def begin() -> Stream:
             return translator.stream(
-                policy=policy, history=0, beam=1, segmenter=GivenSegmenter([len(words) for words in sentences])
+                policy=policy, history=0, beam=beam, segmenter=GivenSegmenter([len(words) for words in sentences])
             )
 
         return Job(begin, [word for words in sentences for word in words])
