@@ -74,7 +74,7 @@ def sections(
     lines: list[str] = []
     for test in results["tests"]:
         own = [row for row in results["results"] if row["test"] == test["name"]]
-        streams = own[0]["streams"]
+        streams = test["streams"]
         size = f"{test['sentences']:,} sentences, {test['source_words']:,} source words"
         lines += [f"{test['name']}: {size}, {'one stream' if streams == 1 else f'{streams} streams'}.", ""]
         lines += [*tables(own), ""]
