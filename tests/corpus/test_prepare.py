@@ -22,7 +22,9 @@ from turia.corpus.prepare import digest, prepare
 from turia.corpus.report import PrepareProgress, PrepareReport, read_report
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards, load_subwords
 from turia.errors import ConfigError, FormatError, ResourceError
+from turia.system import files
 from turia.text.normalise import clean
+from turia.text.subwords import Subwords
 
 GERMAN = clean("das haus ist groß und das auto ist klein wir gehen heute nach hause weil es regnet")
 ENGLISH = clean("the house is big and the car is small we are going home today because it is raining")
@@ -174,18 +176,37 @@ def test_an_interrupted_preparation_goes_on(recipe: Recipe, tmp_path: Path, stag
     assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
 
 
-def test_killed_while_joining_it_goes_on(recipe: Recipe, tmp_path: Path) -> None:
-    """The worst moment: `train/` is in place, `dev/` is half written, `report.json` is not there."""
+@pytest.mark.parametrize("moment", ["train", "dev", "subwords.model", "report.json"])
+def test_killed_while_joining_it_goes_on(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """The worst moments: one of its files is written and not in place, beside what another recipe has left."""
     whole = elsewhere(recipe, tmp_path / "whole")
     run(whole)
-    with pytest.raises(InterruptedHereError):
-        prepare(recipe, stop_at("encode", 6), processes=1)
-    (work,) = recipe.data.folder.glob("work-*")
-    shutil.copytree(tmp_path / "whole" / "train", recipe.data.folder / "train")
-    (work / "dev").mkdir()
-    (work / "dev" / "samples.npy").write_bytes(b"half")
-    run(recipe)
-    assert fingerprint(recipe.data.folder) == fingerprint(tmp_path / "whole")
+    run(replace(recipe, subwords=replace(recipe.subwords, vocabulary=330)))
+    killed = tmp_path / "killed"
+    put_in_place = files._put_in_place
+
+    def as_if_killed(new: Path, path: Path, old: Path) -> None:
+        if path == recipe.data.folder / moment:
+            shutil.copytree(recipe.data.folder, killed)
+        put_in_place(new, path, old)
+
+    def half_saved(subwords: Subwords, path: Path) -> None:
+        path.write_bytes(subwords.model[:100])
+        if path == recipe.data.folder / moment:
+            shutil.copytree(recipe.data.folder, killed)
+        path.write_bytes(subwords.model)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_put_in_place", as_if_killed)
+        patched.setattr(Subwords, "save", half_saved)
+        run(recipe)
+    assert len(list(killed.glob(f".{moment}.*.partial/new"))) == (moment != "subwords.model")
+    assert not (killed / "report.json").exists()
+    _, told = run(elsewhere(recipe, killed))
+    assert told[0].note.startswith("going on with an interrupted preparation")
+    assert fingerprint(killed) == fingerprint(tmp_path / "whole")
 
 
 def test_the_same_recipe_again_has_nothing_to_do(recipe: Recipe) -> None:

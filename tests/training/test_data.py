@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.training.toy import unprepared_recipe
 from turia.config import Corpus, Data, Recipe
 from turia.corpus.prepare import prepare
 from turia.corpus.shards import WINDOW, Shards
+from turia.errors import ConfigError
 from turia.model.transformer import Transformer
 from turia.runtime.shape import shape_of
 from turia.text.subwords import Subwords
@@ -34,7 +36,7 @@ def corpus(path: Path, documents: Iterable[tuple[str, int]], **settings: object)
     return Corpus(path, columns=("xx", "yy"), **settings)  # type: ignore[arg-type]
 
 
-def with_data(folder: Path, train: tuple[Corpus, ...], dev: tuple[Corpus, ...]) -> Recipe:
+def with_data(folder: Path, train: tuple[Corpus, ...], dev: tuple[Corpus, ...], joint: bool = True) -> Recipe:
     recipe = unprepared_recipe(folder)
     made = replace(
         recipe,
@@ -42,6 +44,7 @@ def with_data(folder: Path, train: tuple[Corpus, ...], dev: tuple[Corpus, ...]) 
         target_language="yy",
         data=Data(folder / "data", train, dev),
         filters=replace(recipe.filters, language=False),
+        subwords=replace(recipe.subwords, joint=joint),
     )
     prepare(made, processes=1)
     return made
@@ -82,6 +85,33 @@ def test_without_its_report_a_folder_has_one_dev_set(tmp_path: Path) -> None:
     assert list(open_data(recipe).dev) == ["one", "two"]
     (tmp_path / "data" / "report.json").unlink()
     assert list(open_data(recipe).dev) == ["dev"]
+
+
+@pytest.mark.parametrize(
+    ("joint", "part"),
+    [(True, "train"), (True, "dev"), (True, "subwords.model"), (False, "target.subwords.model"), (False, "dev")],
+)
+def test_what_does_not_belong_together_is_refused(tmp_path: Path, joint: bool, part: str) -> None:
+    """As when `turia prepare` was killed while it replaced what another recipe had left."""
+    one, other = (
+        with_data(
+            tmp_path / name,
+            (corpus(tmp_path / name / "train.tsv", [(word, 9)]),),
+            (corpus(tmp_path / name / "dev.tsv", [(word, 2)]),),
+            joint,
+        )
+        for name, word in (("one", "said"), ("other", "written"))
+    )
+    open_data(one)
+    place, strange = one.data.folder / part, other.data.folder / part
+    if strange.is_dir():
+        shutil.rmtree(place)
+        shutil.copytree(strange, place)
+    else:
+        shutil.copy(strange, place)
+    split = part if part == "dev" else "train"
+    with pytest.raises(ConfigError, match=rf"/data: {split}/ was encoded with other subwords .*; run `turia prepare`"):
+        open_data(one)
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -38,7 +39,9 @@ def open_data(recipe: Recipe) -> PreparedData:
     train, dev = Shards.open(folder / "train"), Shards.open(folder / "dev")
     for shards in (train, dev):
         _check(shards.meta, recipe)
-    return PreparedData(train, _by_corpus(dev, folder), load_subwords(folder))
+    subwords = load_subwords(folder)
+    _check_subwords(subwords, {"train": train.meta, "dev": dev.meta}, folder)
+    return PreparedData(train, _by_corpus(dev, folder), subwords)
 
 
 def _by_corpus(dev: Shards, folder: Path) -> dict[str, Shards]:
@@ -78,6 +81,17 @@ def is_stale(data: PreparedData, recipe: Recipe) -> bool:
     except (OSError, TuriaError):
         return False
     return wanted != data.train.meta.recipe
+
+
+def _check_subwords(subwords: tuple[Subwords, Subwords], splits: Mapping[str, Meta], folder: Path) -> None:
+    """Refuses shards whose ids are those of other pieces: `turia prepare` was killed while it replaced the old ones."""
+    mine = [hashlib.sha256(side.model).hexdigest() for side in subwords]
+    for name, meta in splits.items():
+        if mine != [meta.source_subwords, meta.target_subwords]:
+            raise ConfigError(
+                f"{folder}: {name}/ was encoded with other subwords than those beside it, as after an interrupted "
+                "preparation; run `turia prepare` on this recipe again"
+            )
 
 
 def _check(meta: Meta, recipe: Recipe) -> None:
