@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,6 +104,22 @@ def test_a_run_without_a_checkpoint_takes_any_recipe(tmp_path: Path) -> None:
     run.checkpoint(1).mkdir(parents=True)
     with pytest.raises(ConfigError, match="trained with another model"):
         run.begin(recipe, gamma=1.0)
+
+
+def test_without_a_checkpoint_no_other_kind_of_pieces_stays(tmp_path: Path) -> None:
+    """Whoever reads the folder takes joint pieces where there are some."""
+    recipe = unprepared_recipe(tmp_path)
+    joint, separate = {"subwords.model"}, {"source.subwords.model", "target.subwords.model"}
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    (run.path / "notes.model").write_bytes(b"not ours")
+    for names in (joint, separate, joint):
+        recipe.data.folder.mkdir()
+        for name in names:
+            (recipe.data.folder / name).write_bytes(b"pieces")
+        run.begin(recipe, gamma=1.0)
+        assert {file.name for file in run.path.glob("*.model")} == names | {"notes.model"}
+        shutil.rmtree(recipe.data.folder)
 
 
 def test_a_recipe_that_is_refused_today_is_named(tmp_path: Path) -> None:

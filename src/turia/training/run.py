@@ -81,9 +81,13 @@ class RunFolder:
         known = self.path / "recipe.json"
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
         if self.steps():
-            if known.exists():
-                self._check_same_model(self.recipe(), recipe)
+            self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
+        else:
+            # Joint ones beside one for each side: whoever reads the folder would take the joint ones.
+            for file in self.path.glob("*subwords.model"):
+                if file.name not in models:
+                    file.unlink()
         write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(recipe), "learned_before": before}
         write_file(self.path / "data.json", json.dumps(data))
