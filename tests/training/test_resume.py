@@ -101,6 +101,16 @@ if moment == "saving":
             os.kill(os.getpid(), signal.SIGKILL)
         return write(path, content)
     Path.write_bytes = dying
+elif moment == "validating":
+    loop.validate = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+elif moment == "noting":
+    # Die when what was found is logged, and not yet in the checkpoint.
+    log = loop.RunFolder.log
+    def dying_log(run, **values):
+        log(run, **values)
+        if "dev_loss" in values:
+            os.kill(os.getpid(), signal.SIGKILL)
+    loop.RunFolder.log = dying_log
 else:
     step = loop.Trainer._step
     def dying_step(self):
@@ -122,7 +132,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "moment", "kind"),
-    [(3, "stepping", "adam"), (13, "stepping", "adam"), (15, "saving", "adam"), (13, "stepping", "muon")],
+    [
+        (3, "stepping", "adam"),
+        (13, "stepping", "adam"),
+        (15, "saving", "adam"),
+        (10, "validating", "adam"),
+        (10, "noting", "adam"),
+        (13, "stepping", "muon"),
+    ],
 )
 def test_killed_and_resumed_ends_the_same(
     tmp_path: Path, undisturbed: Callable[[str], Path], stop: int, moment: str, kind: str
@@ -141,6 +158,11 @@ def test_killed_and_resumed_ends_the_same(
     assert_same(load_tensors(files[0]), load_tensors(files[1]), apart=0)
     steps = [entry["step"] for entry in RunFolder(tmp_path / "run").read_log()]
     assert steps == sorted(steps), "the log of the steps that were lost is dropped"
+    looks = [
+        [(entry["step"], entry["dev_loss"]) for entry in RunFolder(run).read_log() if "dev_loss" in entry]
+        for run in (tmp_path / "run", undisturbed(kind))
+    ]
+    assert looks[0] == looks[1], "each step is validated as if nothing had been"
 
 
 @pytest.mark.slow

@@ -46,8 +46,17 @@ def test_a_log_that_was_cut_off_is_mended(tmp_path: Path) -> None:
     with run.metrics.open("a") as file:
         file.write('{"step": 3, "lo')
     assert run.read_log() == [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}]
-    run.rewind_log(1)
+    run.rewind_log(1, 1)
     assert run.read_log() == [{"step": 1, "loss": 2.0}]
+
+
+def test_a_validation_that_is_made_again_is_logged_once(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    for step in (1, 2):
+        run.log(step=step, loss=2.0)
+        run.log(step=step, dev_loss=3.0)
+    run.rewind_log(2, 1)
+    assert run.read_log() == [{"step": 1, "loss": 2.0}, {"step": 1, "dev_loss": 3.0}, {"step": 2, "loss": 2.0}]
 
 
 def test_progress_of_an_older_checkpoint_can_be_read() -> None:

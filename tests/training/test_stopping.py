@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.training.test_elastic import recipe as elastic
 from tests.training.test_resume import assert_same, short, weights
 from tests.training.toy import TINY
 from turia.cli import main
@@ -101,4 +103,44 @@ def test_nobody_waits_for_a_validation(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.undo()
     train(recipe, lambda _: None)
     # What was left is looked at first thing.
-    assert [entry["step"] for entry in run.read_log() if "dev_loss" in entry] == [11, 18]
+    assert [entry["step"] for entry in run.read_log() if "dev_loss" in entry] == [10, 18]
+
+
+BROKEN_OFF = """
+import os, signal, sys
+from pathlib import Path
+from tests.training.test_elastic import recipe
+from turia.errors import Stopped
+from turia.training import loop
+
+loop.draw_curves = lambda log, path: None
+validate = loop.validate
+
+def signalled(*arguments):
+    signal.raise_signal(signal.SIGTERM)
+    return validate(*arguments)
+
+loop.validate = signalled
+try:
+    loop.train(recipe(Path(sys.argv[1]), 1, "adam"), lambda _: None)
+except Stopped as stopped:
+    (Path(sys.argv[1]) / f"stopped-{os.environ['RANK']}").write_text(str(stopped.exit_code))
+"""
+
+
+def test_nobody_waits_for_a_validation_of_several_processes(tmp_path: Path) -> None:
+    """The leader breaks it off, and the other one, which has had no signal, ends with it."""
+    script = tmp_path / "rank.py"
+    script.write_text(BROKEN_OFF)
+    elastic(tmp_path, 1, "adam")
+    root = TINY.parents[1]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", str(script)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    ended = subprocess.run(
+        [*command, str(tmp_path)], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert [(tmp_path / f"stopped-{rank}").read_text() for rank in (0, 1)] == ["143", "143"]
+    run = RunFolder(tmp_path / "run")
+    assert run.steps() == [4]
+    assert not any("dev_loss" in entry for entry in run.read_log())

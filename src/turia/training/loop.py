@@ -11,7 +11,7 @@ import math
 import signal
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -133,6 +133,8 @@ class Trainer:
         """Trains to the planned end."""
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.report(f"{parameters / 1e6:.1f} million parameters on {self.peers.world} x {self.peers.device.type}")
+        if self._validation_due():  # it was broken off
+            self._validate()
         begun, before = time.monotonic(), self.progress.seconds
         last_log, last_save = begun, begun
         loss_sum, labels_sum = 0.0, 0
@@ -287,14 +289,15 @@ class Trainer:
         return folder
 
     def _restore(self) -> None:
-        """From the newest checkpoint, if there is one."""
-        if not self.run.steps():
+        """From the newest checkpoint, if there is one: the one that the leader sees."""
+        step = int(self.peers.from_leader(float(max(self.run.steps(), default=0))))
+        if step == 0:
             if self.peers.leads:
-                self.run.rewind_log(0)
+                self.run.rewind_log(0, 0)
             if self._started:
                 self.report(self._started)
             return
-        folder = self.run.newest()
+        folder = self.run.checkpoint(step)
         load_weights(self.model, folder)
         self.optimizer.load(load_tensors(folder / OPTIMIZER), folder)
         saved = load_json(folder / "progress.json")
@@ -303,7 +306,7 @@ class Trainer:
             self.scaler.load_state_dict(scaler)
         self.progress = progress = TrainingProgress.from_json(saved)
         if self.peers.leads:
-            self.run.rewind_log(progress.step)
+            self.run.rewind_log(progress.step, progress.validated_step)
             if progress.best is not None and progress.validated_step == progress.step:
                 # Killed between the two, it may have saved its best checkpoint without noting that it is.
                 self.run.note_best(progress.step, progress.best)
@@ -359,9 +362,12 @@ class Trainer:
 
     def _validate(self) -> None:
         progress = self.progress
-        figures: dict[str, float] = {}
-        if self.peers.leads:
-            figures = self._figures()
+        # Figures take minutes. Whoever kills the run meanwhile, as torchrun does half a minute after SIGTERM, costs it
+        # no step.
+        self.save()
+        figures = self._figures() if self.peers.leads else {}
+        if self.peers.from_leader(float(self.peers.leads and not figures)):
+            self._leave_if_asked()
         progress.validated_step, progress.validated_seconds = progress.step, progress.seconds
         if self.peers.leads:
             self.run.log(step=progress.step, seconds=round(progress.seconds, 1), **figures)
@@ -377,21 +383,17 @@ class Trainer:
             self.run.prune(self.training.keep)
 
     def _figures(self) -> dict[str, float]:
-        """What the dev set says. It takes minutes, which nobody who wants to stop should wait for."""
-        try:
-            # With peers it must be waited for: they stand at a barrier until it is done.
-            with self.stop.obeyed_at_once() if self.peers.world == 1 else nullcontext():
-                return validate(
-                    self.model,
-                    self.dev,
-                    self.subwords,
-                    self.policy,
-                    self.recipe.windows.history if self._sees_windows() else 0,
-                    self.recipe.validation,
-                )
-        except Stopped:
-            self._leave_if_asked()
-            raise
+        """What the dev set says; nothing if the leader is asked to stop, which must not wait for it."""
+        with suppress(Stopped), self.stop.obeyed_at_once():
+            return validate(
+                self.model,
+                self.dev,
+                self.subwords,
+                self.policy,
+                self.recipe.windows.history if self._sees_windows() else 0,
+                self.recipe.validation,
+            )
+        return {}
 
     def _measure(self) -> str:
         """What decides the value of `dev_loss`, beside the weights."""

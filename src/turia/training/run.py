@@ -199,11 +199,12 @@ class RunFolder:
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(values) + "\n")
 
-    def rewind_log(self, step: int) -> None:
-        """Drops what was logged after `step`: it is about to be computed again."""
+    def rewind_log(self, step: int, validated: int) -> None:
+        """Drops what was logged after `step`, and validations after the step `validated`: they are computed again."""
         if not self.metrics.exists():
             return
-        kept = [line for line in self._logged() if json.loads(line)["step"] <= step]
+        entries = [(line, json.loads(line)) for line in self._logged()]
+        kept = [line for line, of in entries if of["step"] <= (validated if "dev_loss" in of else step)]
         write_file(self.metrics, "".join(line + "\n" for line in kept))
 
     def read_log(self) -> list[dict[str, Any]]:
