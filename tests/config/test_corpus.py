@@ -45,6 +45,8 @@ def test_a_file_of_train_and_dev_is_refused_unless_pairs_are_held_out(kind: type
     load('path = "talks.tsv"', 'path = "others.tsv"')
     held_out = 'path = "talks.tsv", context = false, hold_out = 150'
     load(held_out, held_out)
+    with pytest.raises(ConfigError, match=r"talks\.tsv has hold_out = 15 in dev and 150 in train, .*: set both to the"):
+        load(held_out, held_out.replace("150", "15"))
 
 
 def test_a_filter_that_would_drop_everything_is_refused() -> None:

@@ -54,14 +54,25 @@ class Corpus:
         return ours == theirs
 
 
+def check_held_out_alike(train: Sequence[Corpus], dev: Sequence[Corpus]) -> None:
+    """Refuses a file of both train and dev that holds out other pairs in one than in the other."""
+    for kept, learned in product(dev, train):
+        if kept.same_text(learned) and kept.hold_out != learned.hold_out:
+            raise ConfigError(
+                f"{kept.path or kept.source} has hold_out = {kept.hold_out} in dev and {learned.hold_out} in train, so "
+                "that pairs of dev would be trained on: set both to the same"
+            )
+
+
 def check_dev_apart(train: Sequence[Corpus], dev: Sequence[Corpus]) -> None:
-    """Refuses a file of both train and dev, unless pairs of it are held out for dev."""
+    """Refuses a file of both train and dev, unless the same pairs of it are held out for dev."""
     for kept, learned in product(dev, train):
         if kept.same_text(learned) and kept.hold_out is None:
             raise ConfigError(
                 f"{kept.path or kept.source} is in data.train and in data.dev, so that the dev set would be trained "
                 "on: name another file in data.dev, or set hold_out = 150 and context = false in both"
             )
+    check_held_out_alike(train, dev)
 
 
 @dataclass(frozen=True)
@@ -75,12 +86,7 @@ class Data:
     """`spoken` is normalised to what a recogniser gives; `written` keeps case and punctuation."""
 
     def __post_init__(self) -> None:
-        for dev, train in product(self.dev, self.train):
-            if dev.same_text(train) and dev.hold_out != train.hold_out:
-                raise ConfigError(
-                    f"{dev.path or dev.source} has hold_out = {dev.hold_out} in dev and {train.hold_out} in train, so "
-                    "that pairs of dev would be trained on: set both to the same"
-                )
+        check_held_out_alike(self.train, self.dev)
 
 
 @dataclass(frozen=True)
