@@ -97,3 +97,12 @@ def test_pieces_are_drawn_by_their_probability(draw: Draw, expected: tuple[float
     shares = np.bincount(chosen.numpy(), minlength=4) / 4000
     assert shares[:3] == pytest.approx(expected, abs=0.03)
     assert shares[3] == 0
+
+
+def test_bfloat16_loses_no_rare_piece() -> None:
+    """Half of the probability on one piece, the rest on a thousand: less than a bfloat16 sum has room for."""
+    probabilities = torch.cat([torch.tensor([0.5]), torch.full((1000,), 0.0005)])
+    logits = probabilities.log().bfloat16().expand(8000, 1001)
+    chosen = _choose(logits, Draw(1.0), torch.Generator().manual_seed(1)).numpy()
+    assert (chosen == 0).mean() == pytest.approx(0.5, abs=0.03)
+    assert len(np.unique(chosen)) > 900

@@ -116,6 +116,7 @@ def _choose(logits: Tensor, draw: Draw, generator: torch.Generator) -> Tensor:
     """[B] a piece of each row."""
     if draw.temperature == 0:
         return logits.argmax(dim=-1)
+    logits = logits.float()  # sums in bfloat16 would pass over rare pieces
     if draw.top:
         logits, places = logits.topk(min(draw.top, logits.shape[1]), dim=-1)
         return places.gather(1, _draw((logits / draw.temperature).softmax(dim=-1), generator))[:, 0]

@@ -79,6 +79,7 @@ class BacktranslateJob:
             raise InputError(f"{self.text}: cannot read the text: {error.strerror}") from error
         decisive = [_RULES_VERSION, _weights_digest(self.model), text, asdict(self.draw), self.seed]
         decisive += ["bfloat16"] if self.bfloat16 else []  # what was made before there was a choice keeps its digest
+        decisive += ["float32 sums"] if self.bfloat16 and self.draw.temperature else []  # once they were bfloat16, too
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()
 
 
