@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard
 
+from tests.training.toy import TINY
 from turia.cli import main
+from turia.corpus.backtranslated import BacktranslateReport, Untranslated
 from turia.runtime.folder import CARD_FILE, load_folder
 
 
@@ -56,6 +58,29 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
     assert main(["export", str(folder), str(tmp_path / "hub"), *options]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "hub").exists()
+
+
+@pytest.mark.parametrize(("rank", "lines"), [(None, 6), ("0", 6), ("1", 0)])
+def test_of_several_processes_the_first_one_prints(
+    folder: Path,
+    tmp_path: Path,
+    rank: str | None,
+    lines: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("RANK", rank), ("WORLD_SIZE", rank and "2")):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    report = BacktranslateReport("", "model", "en", "de", 1, 2, 3, 4, Untranslated())
+    monkeypatch.setattr("turia.training.backtranslate.backtranslate", lambda *_: report)
+    monkeypatch.setattr("turia.training.loop.train", lambda recipe, *_: recipe.run)
+    assert main(["backtranslate", str(folder), str(tmp_path / "text.tsv"), str(tmp_path / "out")]) == 0
+    assert main(["train", str(TINY)]) == 0
+    out, err = capsys.readouterr()
+    assert len((out + err).splitlines()) == lines + 1 if lines else not out + err
 
 
 def test_a_place_that_is_a_file(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,9 @@ def backtranslate(
     bfloat16: Annotated[
         bool, typer.Option("--bfloat16", help="Multiply in bfloat16: quicker, on a machine that has it.")
     ] = False,
-    processes: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one for each core, and one with a GPU.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over and delete what is in DIR.")] = False,
 ) -> None:
     """Make a training corpus by back-translation. The text is translated by a model of the opposite direction.
@@ -75,6 +77,7 @@ def backtranslate(
     from turia.system.console import Display
     from turia.training.backtranslate import BacktranslateJob, BacktranslateProgress
     from turia.training.backtranslate import backtranslate as write_corpus
+    from turia.training.distributed import leads_here
 
     if top and not sample:
         raise InputError("--top is for --sample, which is not given")
@@ -90,6 +93,8 @@ def backtranslate(
 
         job = BacktranslateJob(place, text, Draw(sample, top), seed, bfloat16)
         report = write_corpus(job, folder, show, processes, fresh)
+    if not leads_here():
+        return
     for line in report.lines():
         print(line, file=sys.stderr)
     print(report.corpus(folder.absolute()))
@@ -122,6 +127,7 @@ def train(
     """Train a model. Continues from the newest checkpoint of the run folder, if there is one."""
     from turia.config import Recipe, load_recipe
     from turia.system.console import Display
+    from turia.training.distributed import leads_here
     from turia.training.loop import Status
     from turia.training.loop import train as learn
 
@@ -134,7 +140,8 @@ def train(
                 display.update(news.share, news.line())
 
         folder = learn(load_recipe(Recipe, recipe), show, fresh)
-    print(folder)
+    if leads_here():
+        print(folder)
 
 
 _OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam", "attention", "policy", "dial")

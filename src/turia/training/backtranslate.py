@@ -103,7 +103,8 @@ def backtranslate(
 ) -> BacktranslateReport:
     """Fills `folder`, or finds it filled; `fresh` forgets what is there.
 
-    By default there is a process for each core, with one thread. Ranks of torchrun share the parts out.
+    By default there is a process for each core, with one thread; or one, if there is a GPU. Ranks of torchrun share the
+    parts out, each with its own GPU.
     """
     with ranks() as peers:
         say = tell if tell is not None and peers.leads else lambda _: None
@@ -131,7 +132,7 @@ class _Backtranslation:
         groups = list(read_texts(self.job.text, _WORDS_PER_PART))
         if not groups:
             raise FormatError("no documents", self.job.text)
-        self._translate(groups, processes or max(1, (os.cpu_count() or 1) // self.peers.world))
+        self._translate(groups, processes or _usual_processes(self.peers))
         self.peers.wait()
         if self.peers.leads:
             self._join(len(groups))
@@ -206,6 +207,10 @@ class _Backtranslation:
 
     def _path(self, number: int) -> Path:
         return self.parts / f"{number:05d}.tsv"
+
+
+def _usual_processes(peers: Ranks) -> int:
+    return 1 if peers.device.type == "cuda" else max(1, (os.cpu_count() or 1) // peers.world)
 
 
 def _weights_digest(model: Path) -> str:

@@ -46,13 +46,25 @@ class Ranks:
             dist.barrier()
 
 
+def device_here() -> torch.device:
+    """The GPU that torchrun gives to this process and to those that it starts; without torchrun the first one. The CPU
+    where there is no GPU."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+
+def leads_here() -> bool:
+    """Whether this process leads, for those who are outside of `ranks`."""
+    return os.environ.get("WORLD_SIZE", "1") == "1" or os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def ranks() -> Iterator[Ranks]:
     """This process's rank, from torchrun's environment; alone without it. GPUs by NCCL, CPUs by gloo."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
-    gpu = torch.cuda.is_available()
-    local = int(os.environ.get("LOCAL_RANK", "0"))
-    device = torch.device("cuda", local) if gpu else torch.device("cpu")
+    device = device_here()
+    gpu = device.type == "cuda"
     if gpu:
         torch.cuda.set_device(device)
     if world == 1:

@@ -20,6 +20,7 @@ from turia.model.transformer import Transformer
 from turia.runtime.folder import AS_GIVEN, CONFIG_FILE, load_folder
 from turia.text.layout import Sentence, Window, closing_symbol, lay_out
 from turia.text.normalise import NORMALISATION, clean, normalise, part_joined_words
+from turia.training.distributed import device_here
 from turia.training.precision import half_type
 from turia.training.run import RunFolder
 from turia.training.transfer import starting_shape, starting_weights
@@ -71,7 +72,7 @@ class TextTranslator:
                 f"{folder}: trained on text of normalisation {self._properties.normalisation}, this Turia has "
                 f"{NORMALISATION}"
             )
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = device_here()
         self._half = half_type(device, cpu_bfloat16=True) if bfloat16 else None
         self._sentences = SentenceTranslator(model.to(device), self._target)
 
