@@ -22,7 +22,7 @@ def test_documents_come_in_groups_and_none_is_lost(tmp_path: Path) -> None:
         Text("b", "four\tfive"),
         Text("b#3", "six"),
         Text("c", ""),
-        Text("b", "seven eight nine ten"),
+        Text("b#5", "seven eight nine ten"),
     ]
     assert list(read_texts(path, words=4)) == [texts[:2], texts[2:]]
     assert list(read_texts(path, words=1000)) == [texts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.engine.fakes import WORDS
 from turia.cli import main
@@ -24,8 +26,10 @@ from turia.corpus.shards import Shards
 from turia.errors import ConfigError, FormatError, InputError, ModelError
 from turia.model.sentences import Draw
 from turia.runtime.card import card_corpora
+from turia.system import files
 from turia.training import backtranslate as module
 from turia.training.backtranslate import BacktranslateJob, BacktranslateProgress, backtranslate
+from turia.training.distributed import Ranks
 from turia.training.loop import train
 from turia.training.text_translator import Line
 
@@ -108,6 +112,55 @@ def test_the_corpus_has_the_text_as_it_was_and_a_gap_for_what_was_dropped(
         "backtranslation.json",
         "corpus.tsv.xz",
     ]
+
+
+def test_of_texts_without_words_nothing_is_lost_and_their_neighbours_stay_apart(
+    tmp_path: Path, model: Path, backwards: Backwards
+) -> None:
+    """An empty line between two documents is none; a document whose text is empty is counted."""
+    talks, out = tmp_path / "talks.tsv", tmp_path / "out"
+    talks.write_text("a\tOne two.\n\nb\tThree.\nc\t\nb\tFour.\n\nd\t\n", encoding="utf-8")
+    report = backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
+    assert rows(out) == [["a", "TWO.. ONE", "One two.."], ["b", "THREE..", "Three.."], ["b#4", "FOUR..", "Four.."]]
+    assert (report.documents, report.pairs) == (3, 3)
+    assert report.lines()[-1] == "dropped: no words 2"
+
+
+def test_killed_while_joining_it_leaves_nothing(
+    tmp_path: Path, model: Path, text: Path, backwards: Backwards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, out, killed = BacktranslateJob(model, text, GREEDY), tmp_path / "out", tmp_path / "killed"
+    put_in_place = files._put_in_place
+
+    def as_if_killed(new: Path, path: Path, old: Path) -> None:
+        if path == out / "corpus.tsv.xz":
+            shutil.copytree(out, killed)
+        put_in_place(new, path, old)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_put_in_place", as_if_killed)
+        backtranslate(job, out, processes=1)
+    assert len(list(killed.glob(".corpus.tsv.xz.*.partial"))) == 1
+    backtranslate(job, killed, processes=1)
+    assert {file.name for file in killed.iterdir()} == {"corpus.tsv.xz", "backtranslation.json", ".lock"}
+    assert rows(killed) == rows(out)
+
+
+def test_fresh_leaves_no_corpus_of_before(tmp_path: Path, model: Path, text: Path, backwards: Backwards) -> None:
+    """It would look complete while the new one is made."""
+    out = tmp_path / "out"
+    backtranslate(BacktranslateJob(model, text, GREEDY), out, processes=1)
+    text.write_text("a\tA loop here\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no sentence has a translation"):
+        backtranslate(BacktranslateJob(model, text, GREEDY), out, processes=1, fresh=True)
+    assert not (out / "corpus.tsv.xz").exists()
+
+
+def test_a_gpu_has_one_process_and_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    cpu, gpu = torch.device("cpu"), torch.device("cuda", 1)
+    assert [module._usual_processes(Ranks(0, world, cpu)) for world in (1, 2, 16)] == [8, 4, 1]
+    assert module._usual_processes(Ranks(1, 2, gpu)) == 1
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -243,6 +296,7 @@ def test_a_real_model_by_any_number_of_processes_gives_the_same_bytes(
     result = subprocess.run(ranks, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert {(tmp_path / f"rank-{rank}").read_text() for rank in (0, 1)} == {"worked"}
+    assert result.stdout == said.out.replace("/two/", "/ranks/"), "the first one alone says what there is"
     for other in ("two", "ranks"):
         assert rows(tmp_path / other) == rows(alone)
     assert main([*command, str(tmp_path / "more"), "--top", "5"]) == 2

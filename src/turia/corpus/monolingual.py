@@ -35,13 +35,16 @@ class Text:
 def read_texts(path: Path, words: int) -> Iterator[list[Text]]:
     """The documents of a file of `id<TAB>text` lines, in order and in groups of about so many words.
 
-    Two lines with the same id are two documents. Their ids are made different, so that they are not taken for one.
+    Two lines with the same id are two documents. Their ids are made different, so that they are not taken for one:
+    what is between them may be left out.
     """
     group: list[Text] = []
-    held, before = 0, None
+    held = 0
+    seen: set[str] = set()
     for number, (name, written) in enumerate(read_monolingual(path), start=1):
-        group.append(Text(f"{name}#{number}" if name == before else name, written))
-        held, before = held + written.count(" ") + 1, name
+        group.append(Text(f"{name}#{number}" if name in seen else name, written))
+        seen.add(name)
+        held += written.count(" ") + 1
         if held >= words:
             yield group
             group, held = [], 0

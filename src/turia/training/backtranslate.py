@@ -45,7 +45,7 @@ from turia.errors import FormatError, InputError
 from turia.model.checkpoint import WEIGHTS
 from turia.model.sentences import Draw
 from turia.runtime.folder import CONFIG_FILE, load_folder
-from turia.system.files import replacing, write_file
+from turia.system.files import remove_leftovers, replacing, write_file
 from turia.system.locks import alone_in
 from turia.system.processes import in_processes
 from turia.training.distributed import Ranks, ranks
@@ -146,7 +146,8 @@ class _Backtranslation:
         known = read_backtranslation(self.folder)
         others = [path for path in self.folder.glob("parts-*") if path != self.parts]
         if fresh:
-            (self.folder / REPORT_FILE).unlink(missing_ok=True)
+            for name in (REPORT_FILE, CORPUS_FILE):
+                (self.folder / name).unlink(missing_ok=True)
             for path in (*others, self.parts):
                 shutil.rmtree(path, ignore_errors=True)
         elif others or (known is not None and known.digest != self.digest):
@@ -156,6 +157,7 @@ class _Backtranslation:
             )
         elif kept := self._kept():
             self.tell(BacktranslateProgress(note=f"going on with an interrupted translation: {kept} parts are there"))
+        remove_leftovers(self.folder)
 
     def _translate(self, groups: Sequence[list[Text]], processes: int) -> None:
         """The parts of this rank that are missing."""
