@@ -69,6 +69,41 @@ def test_a_checkpoint_of_another_optimizer_is_told_by_its_file(tmp_path: Path, b
 
 
 @pytest.mark.parametrize("training", [ADAM, MUON])
+@pytest.mark.parametrize("which", ["matrix", "norm"])
+def test_a_step_with_an_endless_gradient_is_skipped_by_all(training: Training, which: str) -> None:
+    """With the scaled losses of float16. Clipping by an infinite norm leaves no number in any gradient."""
+    model = tiny()
+    optimizer = Optimizer(model, training, ALONE)
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    endless = next(
+        parameter for name, parameter in model.named_parameters() if (name in matrices_of(model)) is (which == "matrix")
+    )
+
+    def step(value: float) -> None:
+        scaler.scale(torch.ones(()))
+        for parameter in model.parameters():
+            parameter.grad = torch.ones_like(parameter)
+        assert endless.grad is not None
+        endless.grad.view(-1)[0] = value
+        optimizer.unscale(scaler)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step(scaler)
+
+    for value, scale in ((float("inf"), 2.0), (float("nan"), 1.0)):
+        step(value)
+        assert scaler.get_scale() == scale
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.detach(), before[name], atol=0, rtol=0)
+    assert optimizer.state().keys() == stepped(training).state().keys(), "what was never used can be saved"
+    assert not any(values.any() for values in optimizer.state().values())
+    step(1.0)
+    for name, parameter in model.named_parameters():
+        assert parameter.isfinite().all()
+        assert not torch.equal(parameter.detach(), before[name])
+
+
+@pytest.mark.parametrize("training", [ADAM, MUON])
 def test_what_is_remembered_comes_back(training: Training) -> None:
     saved = {name: tensor.clone() for name, tensor in stepped(training).state().items()}
     again = Optimizer(tiny(), training, ALONE)

@@ -6,8 +6,9 @@ names of parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,6 +35,21 @@ def check_optimizer(training: Training, checkpoint: Path) -> None:
             f"{checkpoint} was trained with training.optimizer = {before!r}, the recipe has {training.optimizer!r}; "
             "set it back, or choose another run folder and training.start_from, or --fresh to start over"
         )
+
+
+class _AllAtOnce(torch.optim.Optimizer):
+    """Several optimisers as the one that a GradScaler looks at. It would let one of two step while it skips the other,
+    with gradients that clipping has by then multiplied with the other's infinite norm."""
+
+    def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+        super().__init__([parameter for group in groups for parameter in group["params"]], {})
+        self._optimizers = optimizers
+
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        assert closure is None
+        for optimizer in self._optimizers:
+            optimizer.step()
 
 
 class Optimizer:
@@ -64,6 +80,7 @@ class Optimizer:
                 precision,
             )
             self._peaks.append((muon, training.muon_rate))
+        self._all = _AllAtOnce([optimizer for optimizer, _ in self._peaks])
         self._keys = {name: _MUON_STATE if name in matrices else _ADAM_STATE for name in self.parameters}
         self._owner = {
             parameter: optimizer
@@ -71,6 +88,12 @@ class Optimizer:
             for group in optimizer.param_groups
             for parameter in group["params"]
         }
+        # Otherwise there would be none to save until the first step that loss scaling does not skip.
+        for name, parameter in self.parameters.items():
+            self._owner[parameter].state[parameter] = {
+                key: torch.zeros((), device=parameter.device) if key == "step" else torch.zeros_like(parameter)
+                for key in self._keys[name]
+            }
 
     def set_rate(self, share: float) -> None:
         """Every rate to this share of its peak."""
@@ -83,12 +106,11 @@ class Optimizer:
             optimizer.zero_grad(set_to_none=True)
 
     def unscale(self, scaler: torch.amp.GradScaler) -> None:
-        for optimizer, _ in self._peaks:
-            scaler.unscale_(optimizer)
+        scaler.unscale_(self._all)
 
     def step(self, scaler: torch.amp.GradScaler) -> None:
-        for optimizer, _ in self._peaks:
-            scaler.step(optimizer)
+        """A step of all, or of none if any gradient is not finite, as happens where losses are scaled."""
+        scaler.step(self._all)
         scaler.update()
 
     def state(self) -> dict[str, Tensor]:
