@@ -91,6 +91,8 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path: Path, examples
     lower, out = write(tmp_path / "lower.tsv.xz", [("t1", "er liest .", "he reads .")]), tmp_path / "out.tsv.xz"
     with pytest.raises(InputError, match="no column 'fr' among de, en"):
         recase(lower, "fr", [examples], out)
+    with pytest.raises(InputError, match=r"out\.tsv: the new corpus is packed by xz; give it a name that ends in"):
+        recase(tmp_path / "never read.tsv", "de", [examples], tmp_path / "out.tsv")
     with pytest.raises(InputError, match="no capitals to learn from"):
         recase(lower, "de", [lower], out)
     with pytest.raises(InputError, match="expected two columns"):

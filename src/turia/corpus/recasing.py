@@ -165,6 +165,8 @@ def recase(
     """
     if language not in columns:
         raise InputError(f"no column {language!r} among {', '.join(columns)}")
+    if out.suffix != ".xz":
+        raise InputError(f"{out}: the new corpus is packed by xz; give it a name that ends in .tsv.xz")
     others = [column for column in columns if column != language]
     if len(others) != 1:
         raise InputError(f"expected two columns with different names, such as de,en, not {','.join(columns)}")
