@@ -1,20 +1,23 @@
 """What history is worth to a trained run: the loss of the same dev sentences, placed in three ways.
 
-    python benchmarks/history.py RUN CORPUS [--k 6] [--history 60] [--sentences 300]
+    python benchmarks/history.py RUN CORPUS [--columns de,en] [--k 6] [--history 60] [--sentences 300]
 
 Alone; alone, but as many positions further on as a history would push it, of which nothing is seen; and behind that
 history, source and reference. The second tells what standing further on costs, the third what seeing the history wins
-back. Teacher forcing, only sentences that have a history, nats a piece with the closing symbol, differences with their
-standard error. Needs the train extra. What history is worth in BLEU tells recipes/sweep-history-de-en.toml.
+back. The text is read as `turia prepare` reads a dev set. Teacher forcing, only sentences that have a history, nats a
+piece with the closing symbol, differences with their standard error. Needs the train extra. What history is worth in
+BLEU tells recipes/sweep-history-de-en.toml.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +25,16 @@ import torch
 
 from turia.config import Corpus
 from turia.corpus.batches import pad
+from turia.corpus.chunks import Cleaner, Pair, adjacent_runs
 from turia.corpus.shards import load_subwords
+from turia.corpus.windows import Lengths, fits, sliding
 from turia.formats.documents import read
 from turia.model.checkpoint import load_json, load_model
 from turia.model.transformer import Transformer
 from turia.policy.masks import cross_limit, encoder_reach
-from turia.stream.history import history_start
+from turia.runtime.folder import AS_GIVEN
+from turia.runtime.shape import Shape
 from turia.text.layout import Rows, Sentence, Window, closing_symbol, lay_out, target_rows
-from turia.text.normalise import clean, normalise
 from turia.text.subwords import Subwords
 from turia.training.run import RunFolder
 
@@ -58,47 +63,61 @@ class Placings:
     behind: Placed
 
 
-def placings(pairs: list[tuple[Sentence, Sentence]], index: int, start: int, ends_document: bool) -> Placings:
-    """The sentence `index` of a document, whose history begins with the pair `start`."""
-    closing = closing_symbol(ends_document)
+class Encoded(NamedTuple):
+    """A pair in pieces."""
 
-    def place(first: int, shift: tuple[int, int]) -> Placed:
-        source, target = ([pair[side] for pair in pairs[first : index + 1]] for side in (0, 1))
-        opens = first == 0
+    pair: Pair
+    source: Sentence
+    target: Sentence
+
+    @property
+    def lengths(self) -> Lengths:
+        words = len(self.source.pieces), len(self.target.pieces)
+        return Lengths(*words, len(self.source.ids), len(self.target.ids))
+
+
+def placings(pairs: Sequence[Encoded], source_opening: bool) -> Placings:
+    """The last one of these pairs; those before it are its history."""
+    last = pairs[-1]
+    closing = closing_symbol(last.pair.place == last.pair.length - 1)
+
+    def place(shown: Sequence[Encoded], shift: tuple[int, int]) -> Placed:
+        opens = shown[0].pair.place == 0
+        target = [one.target for one in shown]
         return Placed(
-            lay_out(source, opens, closing),
+            lay_out([one.source for one in shown], opens, closing, source_opening),
             lay_out(target, opens, closing),
             target_rows(target),
             shift,
-            len(target[-1].ids) + 1,
+            len(last.target.ids) + 1,
         )
 
     # A separator behind each sentence of the history.
-    source_shift, target_shift = (sum(len(pair[side].ids) + 1 for pair in pairs[start:index]) for side in (0, 1))
-    return Placings(place(index, (0, 0)), place(index, (source_shift, target_shift)), place(start, (0, 0)))
+    shift = (
+        sum(len(one.source.ids) + 1 for one in pairs[:-1]),
+        sum(len(one.target.ids) + 1 for one in pairs[:-1]),
+    )
+    return Placings(place(pairs[-1:], (0, 0)), place(pairs[-1:], shift), place(pairs, (0, 0)))
 
 
-def dev_sentences(path: Path, run: RunFolder, history: int, sentences: int) -> Iterator[Placings]:
-    """Those of the first `sentences` that have a history."""
+def dev_sentences(corpus: Corpus, run: RunFolder, shape: Shape, history: int, sentences: int) -> Iterator[Placings]:
+    """Those of the first `sentences` pairs that have a history."""
     recipe = run.recipe()
-    source_subwords, target_subwords = load_subwords(run.path)
-    left = sentences
-    for document in read(Corpus(path=path), recipe.source_language, recipe.target_language):
-        taken = list(islice(zip(document.source, document.target, strict=True), left))
-        left -= len(taken)
-        pairs = [
-            (_sentence(source_subwords, normalise(source)), _sentence(target_subwords, clean(target)))
-            for source, target in taken
-        ]
-        lengths = [[len(pair[side].pieces) for pair in pairs] for side in (0, 1)]
-        for index in range(len(pairs)):
-            start = history_start(lengths[0][:index], lengths[1][:index], history)
-            if start < index:
-                yield placings(pairs, index, start, index + 1 == len(document.source))
+    languages = recipe.source_language, recipe.target_language
+    source, target = load_subwords(run.path)
+    cleaner = Cleaner(languages, None, None, written=run.normalisation() == AS_GIVEN)
+    pairs = islice(cleaner.pairs(read(corpus, *languages), Counter()), sentences)
+    every = (Encoded(pair, _sentence(source, pair.source), _sentence(target, pair.target)) for pair in pairs)
+    rows = [one for one in every if fits([one.lengths], shape.max_positions)]
+    for begin, end in adjacent_runs([one.pair for one in rows]):
+        together = rows[begin:end]
+        for first, last in sliding([one.lengths for one in together], history, shape.max_positions):
+            if first < last:
+                yield placings(together[first : last + 1], shape.source_opening)
 
 
-def _sentence(subwords: Subwords, words: list[str]) -> Sentence:
-    pieces = [subwords.encode_word(word) for word in words]
+def _sentence(subwords: Subwords, text: str) -> Sentence:
+    pieces = [subwords.encode_word(word) for word in text.split(" ")]
     return Sentence(np.array([piece for word in pieces for piece in word]), np.array([len(word) for word in pieces]))
 
 
@@ -132,6 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What history is worth to a trained run.")
     parser.add_argument("run", type=Path)
     parser.add_argument("corpus", type=Path)
+    parser.add_argument("--columns", default="de,en", help="languages of the columns after the document")
     parser.add_argument("--k", type=int, default=6)
     parser.add_argument("--history", type=int, default=60)
     parser.add_argument("--sentences", type=int, default=300)
@@ -141,7 +161,8 @@ def main() -> None:
     checkpoint = run.best() or run.newest()
     model = load_model(checkpoint).eval()
     gamma = load_json(given.run / "data.json")["gamma"]
-    sentences = list(dev_sentences(given.corpus, run, given.history, given.sentences))
+    corpus = Corpus(given.corpus, columns=tuple(given.columns.split(",")))
+    sentences = list(dev_sentences(corpus, run, model.shape, given.history, given.sentences))
     pieces = np.array([one.alone.labels for one in sentences])
     alone = losses(model, [one.alone for one in sentences], given.k, gamma)
     print(f"{checkpoint}, {len(sentences)} sentences, k {given.k}, history {given.history}")
