@@ -21,7 +21,7 @@ from benchmarks.int8 import TOGETHER, dev_documents
 from turia.runtime.translator import Translator
 from turia.text.normalise import normalise
 
-_NUMBER = re.compile(r"\d(?:[\d.,: ]*\d)?")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+| \d{3}(?!\d))*")
 _WORD = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*")
 _BEFORE_A_SENTENCE = ".?!:;\"“”„'‘’-–—(["
 _SHORTEST_NAME = 3

@@ -15,6 +15,7 @@ from benchmarks.copied import Sentence, name_share, names, number_share, numbers
         ("1.250 Euro, 1,250 euros or 1 250", {"1250": 3}),
         ("Am 17. März um 14:30 Uhr.", {"17": 1, "1430": 1}),
         ("up by 12.5% in 2023, to 7", {"125": 1, "2023": 1, "7": 1}),
+        ("in 2010, 26 of 50", {"2010": 1, "26": 1, "50": 1}),
         ("none at all", {}),
     ],
 )

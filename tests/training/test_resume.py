@@ -21,7 +21,9 @@ from turia.config import Corpus, Recipe
 from turia.corpus.prepare import prepare
 from turia.errors import ConfigError, ModelError, ResourceError
 from turia.model.checkpoint import load_json, load_tensors
-from turia.training.loop import train
+from turia.training.data import open_data
+from turia.training.distributed import Ranks
+from turia.training.loop import Trainer, train
 from turia.training.run import RunFolder
 
 STEPS = 18
@@ -226,6 +228,23 @@ def test_other_data_forgets_the_best(tmp_path: Path, split: str, key: str, value
     meta.write_text(json.dumps({**json.loads(meta.read_text()), key: value}))
     train(recipe, lambda _: None)
     assert run.best() == run.checkpoint(6)
+
+
+class BehindTheLeader(Ranks):
+    """A process whose file system shows more than its leader's."""
+
+    def from_leader(self, value: float) -> float:
+        return 5.0
+
+
+def test_all_go_on_from_the_checkpoint_that_the_leader_sees(tmp_path: Path) -> None:
+    recipe = quick(tmp_path, steps=6)
+    train(recipe, lambda _: None)
+    assert {5, 6} <= set(RunFolder(recipe.run).steps())
+    peer = BehindTheLeader(rank=1, world=1, device=torch.device("cpu"))
+    trainer = Trainer(recipe, open_data(recipe), peer, lambda _: None, fresh=False)
+    assert trainer.progress.step == 5
+    assert_same(dict(trainer.model.state_dict()), weights_at(recipe.run, 5), apart=0)
 
 
 def test_a_pool_that_has_become_smaller_is_left_for_the_next(tmp_path: Path) -> None:

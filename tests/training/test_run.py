@@ -115,6 +115,22 @@ def test_a_run_without_a_checkpoint_takes_any_recipe(tmp_path: Path) -> None:
         run.begin(recipe, gamma=1.0)
 
 
+def test_joint_pieces_of_an_earlier_recipe_go_though_there_is_a_checkpoint(tmp_path: Path) -> None:
+    """Earlier releases left them beside the pieces of each side."""
+    recipe = unprepared_recipe(tmp_path)
+    recipe.data.folder.mkdir()
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    separate = {"source.subwords.model", "target.subwords.model"}
+    for name in separate:
+        (recipe.data.folder / name).write_bytes(b"pieces")
+    run.begin(recipe, gamma=1.0)
+    run.checkpoint(1).mkdir(parents=True)
+    (run.path / "subwords.model").write_bytes(b"older")
+    run.begin(recipe, gamma=1.0)
+    assert {file.name for file in run.path.glob("*.model")} == separate
+
+
 def test_without_a_checkpoint_no_other_kind_of_pieces_stays(tmp_path: Path) -> None:
     """Whoever reads the folder takes joint pieces where there are some."""
     recipe = unprepared_recipe(tmp_path)

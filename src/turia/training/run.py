@@ -83,11 +83,10 @@ class RunFolder:
         if self.steps():
             self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
-        else:
-            # Joint ones beside one for each side: whoever reads the folder would take the joint ones.
-            for file in self.path.glob("*subwords.model"):
-                if file.name not in models:
-                    file.unlink()
+        # Joint ones beside one for each side are of an earlier recipe, and whoever reads the folder would take them.
+        for file in self.path.glob("*subwords.model"):
+            if file.name not in models:
+                file.unlink()
         write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(recipe), "learned_before": before}
         write_file(self.path / "data.json", json.dumps(data))
