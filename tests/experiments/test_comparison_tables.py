@@ -9,7 +9,7 @@ from benchmarks.comparison import section, table
 
 
 def row(curve: str, k: int | None, bleu: float, **more: object) -> dict[str, Any]:
-    figures = {"AP": 0.8, "AL": 4.06, "DAL": 5.5, "words": 90, "reference_words": 100, "streams": 1, "offline": False}
+    figures = {"AP": 0.8, "AL": 4.06, "DAL": 5.5, "words": 90, "reference_words": 100, "offline": False}
     return {"test": "dev", "curve": curve, "k": k, "BLEU": bleu, "policy": f"wait-k:k={k}", **figures, **more}
 
 
@@ -43,7 +43,7 @@ def test_a_section_has_the_best_of_each_regime_and_says_what_made_it() -> None:
     results = {
         "models": [{"name": "en-de", "sha256": "0123456789abcdef"}],
         "recipe": {"regimes": [3, 6]},
-        "tests": [{"name": "dev", "sentences": 1200, "source_words": 30000}],
+        "tests": [{"name": "dev", "streams": 27, "sentences": 1200, "source_words": 30000}],
         "results": [
             row("wait-k", 4, 20.0),
             row("wait-k", 6, 21.0),
@@ -51,7 +51,7 @@ def test_a_section_has_the_best_of_each_regime_and_says_what_made_it() -> None:
         ],
     }
     lines = section(results, "compare-dev-en-de", datetime.date(2026, 11, 18)).splitlines()
-    assert lines[0] == "dev: 1,200 sentences, 30,000 source words, one stream."
+    assert lines[0] == "dev: 1,200 sentences, 30,000 source words, 27 streams."
     assert lines[2:6] == [
         "| curve | AL ≤ 3 | 3 < AL ≤ 6 |",
         "|---|---:|---:|",

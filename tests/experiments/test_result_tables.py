@@ -16,7 +16,6 @@ def row(curve: str, k: int, bleu: float, p: float | None = None, offline: bool =
         "curve": curve,
         "k": k,
         "offline": offline,
-        "streams": 1,
         "BLEU": bleu,
         "chrF": 50.04,
         "AP": 0.8,
@@ -68,7 +67,7 @@ def test_a_policy_without_k_is_named() -> None:
 def test_a_section_names_test_set_model_command_and_day() -> None:
     results = {
         "models": [{"name": "de-en", "sha256": "0123456789abcdef"}],
-        "tests": [{"name": "dev", "sentences": 1300, "source_words": 25296}],
+        "tests": [{"name": "dev", "streams": 1, "sentences": 1300, "source_words": 25296}],
         "results": [row("w = 2", 8, 20.0)],
     }
     text = section(results, "sweep-shipped-de-en", datetime.date(2026, 11, 17))
