@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from turia import __version__
 from turia.evaluation import latency, measures
 from turia.evaluation.figures import CutStreams, Figure
-from turia.evaluation.inputs import Seconds, StreamLog
+from turia.evaluation.inputs import Microseconds, StreamLog, stream_from_trace
 from turia.evaluation.options import Convention, EvaluationOptions, Unit
 from turia.evaluation.report import evaluate
+from turia.stream.trace import End, Record, SentenceEnd, Trace, Write, trace_lines
 
 FIRST = StreamLog(
     source_lengths=[3, 2],
@@ -143,11 +145,30 @@ def test_the_table_shows_every_figure_once() -> None:
 
 
 def test_seconds_are_a_group_of_their_own() -> None:
-    clock = Seconds(delays=[0.5, 1.5, 1.5, 2.5, 3.0], source_lengths=[2.0, 1.0])
-    report = evaluate([replace(FIRST, seconds=clock)], EvaluationOptions())
+    clock = Microseconds([500_000, 1_500_000, 1_500_000, 2_500_000, 3_000_000], source_lengths=[2_000_000, 1_000_000])
+    report = evaluate([replace(FIRST, spoken=clock)], EvaluationOptions())
     assert list(report.group("seconds")) == ["AL", "DAL", "StreamLAAL", "LongYAAL"]
-    expected = latency.mean(latency.stream_al(clock.delays, clock.source_lengths, [3, 2]))
+    expected = latency.mean(latency.stream_al([0.5, 1.5, 1.5, 2.5, 3.0], [2.0, 1.0], [3, 2]))
     assert report.as_json()["seconds"]["AL"] == report.value("AL", "seconds") == pytest.approx(expected)
     assert report.figure("AL", "seconds").unit == "seconds"
     # A stream without times among them: then there are none at all.
-    assert evaluate([replace(FIRST, seconds=clock), SECOND], EvaluationOptions()).group("seconds") == {}
+    assert evaluate([replace(FIRST, spoken=clock), SECOND], EvaluationOptions()).group("seconds") == {}
+
+
+def test_a_word_that_waited_for_its_sentence_is_seen_to_whatever_the_rounding(tmp_path: Path) -> None:
+    # In floats, 0.3 + (0.9 - 0.3) + (1.2 - 0.9) is more than 1.2.
+    ends, texts = [0.3, 0.9, 1.2], [["x"], ["y"], ["z", "q"]]
+    records: list[Record] = []
+    for number, (end, words) in enumerate(zip(ends, texts, strict=True)):
+        for word in words:
+            index = sum(isinstance(record, Write) for record in records)
+            records.append(Write(word, index, number + 1, number, "policy", read_seconds=end))
+        records.append(SentenceEnd(number, 1, len(words), "given", ends=(end,)))
+    lines = trace_lines(Trace({}, (*records, End(3, 4))))
+    files = [tmp_path / name for name in ("source", "reference", "trace")]
+    for file, text in zip(files, ("a\nb\nc\n", "x\ny\nz q\n", "\n".join(lines)), strict=True):
+        file.write_text(text, encoding="utf-8")
+    report = evaluate([stream_from_trace(*files)], EvaluationOptions())
+    # The second word of the last sentence is beyond tau, and both are written when the stream has ended.
+    assert report.value("AL", "seconds") == pytest.approx((0.3 + 0.6 + 0.3) / 3)
+    assert report.value("LongYAAL", "seconds") == pytest.approx((0.3 + 0.6) / 2)

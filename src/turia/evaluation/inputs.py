@@ -22,16 +22,22 @@ from typing import Any
 from turia.errors import FormatError, InputError
 from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
-from turia.stream.times import sentence_seconds
+from turia.stream.times import sentence_times
 from turia.stream.trace import End, SentenceEnd, Trace, Write, parse_trace
+
+A_SECOND = 1_000_000
+"""In microseconds."""
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """Delays and source lengths of a stream in seconds of the speech."""
+class Microseconds:
+    """Delays and source lengths of a stream in microseconds of the speech.
 
-    delays: Sequence[float]
-    source_lengths: Sequence[float]
+    Whole numbers, because whether a word waited for the end of its sentence must not depend on the rounding of sums.
+    """
+
+    delays: Sequence[int]
+    source_lengths: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class StreamLog:
     """The words cut at the references, where somebody else has done it."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """From the trace: k, window, history, gamma, rounding, ..."""
-    seconds: Seconds | None = None
+    spoken: Microseconds | None = None
     """From a trace whose source words had times."""
     simuleval_words: Sequence[int] | None = None
     """The references' words as SimulEval counts them in a log of its own."""
@@ -98,7 +104,7 @@ def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: P
     _check_whole(record, sum(lengths), trace)
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
-    return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _seconds(record, lengths))
+    return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _spoken(record, lengths))
 
 
 def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[StreamLog]:
@@ -126,13 +132,15 @@ def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[Str
     ]
 
 
-def _seconds(trace: Trace, source_lengths: Sequence[int]) -> Seconds | None:
-    """Delays and lengths in seconds, if all words have times and every sentence takes some time; else None."""
+def _spoken(trace: Trace, source_lengths: Sequence[int]) -> Microseconds | None:
+    """Delays and lengths in time, if all words have times and every sentence takes some time; else None."""
     delays, ends = trace.delays_in_seconds(), trace.source_ends()
     if delays is None or ends is None or len(ends) != sum(source_lengths):
         return None
-    lengths = sentence_seconds(ends, source_lengths)
-    return Seconds(delays, lengths) if all(length > 0 for length in lengths) else None
+    lengths = sentence_times([round(A_SECOND * end) for end in ends], source_lengths)
+    if any(length <= 0 for length in lengths):
+        return None
+    return Microseconds([round(A_SECOND * delay) for delay in delays], lengths)
 
 
 def stream_from_actions(

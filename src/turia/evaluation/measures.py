@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from turia.evaluation import latency, quality
 from turia.evaluation.figures import CutStreams, Figure, Measure
+from turia.evaluation.inputs import A_SECOND
 from turia.evaluation.options import Convention, Unit
 
 IN_SECONDS = "seconds"
@@ -85,16 +86,17 @@ def latency_in_seconds(cut: CutStreams) -> list[Figure]:
     """AL and DAL of the authors, StreamLAAL and LongYAAL in seconds of speech, if all source words had times."""
     scores: dict[str, list[float]] = {"AL": [], "DAL": [], "StreamLAAL": [], "LongYAAL": []}
     for number, (stream, lengths) in enumerate(zip(cut.streams, cut.lengths, strict=True)):
-        if stream.seconds is None:
+        if stream.spoken is None:
             return []
-        delays, sources = stream.seconds.delays, stream.seconds.source_lengths
+        delays, sources = stream.spoken.delays, stream.spoken.source_lengths
         references = cut.reference_lengths[number]
         scores["AL"] += latency.stream_al(delays, sources, lengths)
         scores["DAL"] += latency.stream_dal(delays, sources, lengths, cut.options.dal_scale)
         scores["StreamLAAL"] += latency.stream_laal(delays, sources, lengths, references)
         scores["LongYAAL"] += latency.stream_yaal(delays, sources, lengths, references)
     return [
-        Figure(name, latency.mean(values), "in seconds", "seconds", group=IN_SECONDS) for name, values in scores.items()
+        Figure(name, latency.mean(values) / A_SECOND, "in seconds", "seconds", group=IN_SECONDS)
+        for name, values in scores.items()
     ]
 
 

@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from turia.errors import InputError, ResourceError
-from turia.evaluation.inputs import StreamLog, load_streams, read_lines
+from turia.evaluation.inputs import A_SECOND, StreamLog, load_streams, read_lines
 from turia.stream.trace import Trace, parse_trace
 from turia.system.files import write_file
 
@@ -39,15 +39,21 @@ class Recording:
 
     @property
     def timed(self) -> bool:
-        return self.log.seconds is not None
+        return self.log.spoken is not None
+
+    @property
+    def _unit(self) -> int:
+        """How many units of the log's numbers are a second."""
+        return A_SECOND if self.timed else 1
 
     def delays(self) -> list[float]:
         """In seconds of the recording."""
-        return [float(delay) for delay in (self.log.seconds or self.log).delays]
+        return [delay / self._unit for delay in (self.log.spoken or self.log).delays]
 
     def segments(self) -> list[Segment]:
-        lengths = [float(length) for length in (self.log.seconds or self.log).source_lengths]
-        segments = [Segment(start, own) for start, own in zip(accumulate(lengths, initial=0.0), lengths, strict=False)]
+        lengths = (self.log.spoken or self.log).source_lengths
+        starts = accumulate(lengths, initial=0)
+        segments = [Segment(start / self._unit, own / self._unit) for start, own in zip(starts, lengths, strict=False)]
         if self.timed:
             # Whoever adds fractions of seconds up must not find the end of the recording after its last word.
             segments[-1] = replace(segments[-1], duration=segments[-1].duration - _TINY)

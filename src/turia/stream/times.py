@@ -10,7 +10,7 @@ none.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from turia.stream.trace import Note, Record, SentenceEnd, Write
@@ -94,12 +94,12 @@ class SpokenTimes:
         return record
 
 
-def sentence_seconds(ends: list[float], source_lengths: Iterable[int]) -> list[float]:
-    """Seconds of each sentence: from the last word of the one before (or from 0) to its own last word.
+def sentence_times(ends: Sequence[int], source_lengths: Iterable[int]) -> list[int]:
+    """How long each sentence takes: from the last word of the one before (or from 0) to its own last word.
 
     So a pause counts to the sentence that follows it, and the sentences lie end to end, as their words do.
     """
-    lengths, read, start = [], 0, 0.0
+    lengths, read, start = [], 0, 0
     for words in source_lengths:
         read += words
         lengths.append(ends[read - 1] - start)

@@ -28,8 +28,8 @@ VERSION = 1
 REASONS = ("policy", "catch-up", "flush", "max-lag")
 """Why a word was written: the policy said so, its sentence is closed, the stream is over, or the lag was too large."""
 OneWord = Annotated[str, Rule(lambda value: value.split() == [value], "one word")]
-# Numbers up to 1.8e308 are floats; a time near that could not be multiplied by 1000.
-Time = Annotated[float, Rule(lambda value: abs(value) < 1e300, "a number")]
+# Numbers up to 1.8e308 are floats; times near that could not be added up in smaller units.
+Time = Annotated[float, Rule(lambda value: abs(value) < 1e250, "a number")]
 
 
 @dataclass(frozen=True)
