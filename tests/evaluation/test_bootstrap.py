@@ -8,6 +8,7 @@ import pytest
 import sacrebleu
 
 from turia.evaluation.bootstrap import bleu_of, difference_at_equal_latency, sentence_counts
+from turia.evaluation.quality import bleu
 
 WORDS = [f"word{number}" for number in range(50)]
 
@@ -28,6 +29,12 @@ def test_the_counts_of_sentences_add_up_to_the_bleu_of_sacrebleu() -> None:
     hypotheses = spoilt(references, 0.3, 2)
     expected = sacrebleu.corpus_bleu(hypotheses, [references]).score
     assert bleu_of(sentence_counts(hypotheses, references).sum(axis=0)) == pytest.approx(expected)
+
+
+def test_the_bleu_of_counts_without_longer_matches_is_smoothed_as_that_of_a_report() -> None:
+    hypotheses, references = ["a b c d e"], ["a b x d e"]
+    counts = sentence_counts(hypotheses, references).sum(axis=0)
+    assert bleu_of(counts) == pytest.approx(bleu(hypotheses, references).value) == pytest.approx(30.2138, abs=1e-4)
 
 
 def test_a_point_is_compared_with_the_line_between_its_neighbours() -> None:

@@ -26,10 +26,10 @@ def sentence_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Cou
 
 
 def bleu_of(total: npt.NDArray[np.int64]) -> float:
-    """BLEU of the counts of many sentences, added up."""
+    """BLEU of the counts of many sentences, added up; smoothed as `quality.bleu` is."""
     orders = (len(total) - 2) // 2
     matches, every = total[2 : 2 + orders].tolist(), total[2 + orders :].tolist()
-    return float(BLEU.compute_bleu(matches, every, int(total[0]), int(total[1])).score)
+    return float(BLEU.compute_bleu(matches, every, int(total[0]), int(total[1]), smooth_method="exp").score)
 
 
 def difference_at_equal_latency(
