@@ -204,3 +204,12 @@ def test_ends_never_step_back() -> None:
     ends = sentence_ends(words, ["a b", "c", "b b", "a"])
     assert ends[-1] == len(words)
     assert all(first <= second for first, second in pairwise([0, *ends]))
+
+
+@pytest.mark.parametrize("marks", [2 * HALF_WIDTH, 2 * HALF_WIDTH + 1, 10 * HALF_WIDTH])
+def test_a_word_of_marks_that_fills_the_band(marks: int) -> None:
+    dots, dashes = "." * marks, "-" * marks
+    ends = sentence_ends([dots] * 3, [dots[: marks // 2]] * 6)
+    assert ends[-1] == 3
+    assert all(first <= second for first, second in pairwise([0, *ends]))
+    assert resegment(["a", dots, "b", dashes], [f"a {dots}", "", f"b {dashes}"]) == [["a", dots], [], ["b", dashes]]

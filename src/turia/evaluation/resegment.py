@@ -59,9 +59,13 @@ Costs = NDArray[np.int64]
 
 
 def pieces(word: str) -> list[str]:
-    """What is compared: caseless runs of letters and digits, and single marks. Moses escapes are undone."""
+    """What is compared: caseless runs of letters and digits, and single marks. Moses escapes are undone.
+
+    A word that fills the band, such as a line of dots, is one piece: within the band there must be a place for a cut.
+    """
     plain = _MOSES_JOINT.sub(r"\1", unescape(word)).casefold()
-    return _PIECE.findall(plain) or [plain]
+    found = _PIECE.findall(plain)
+    return found if 0 < len(found) <= 2 * HALF_WIDTH else [plain]
 
 
 def resegment(words: Sequence[str], references: Sequence[str]) -> list[list[str]]:
