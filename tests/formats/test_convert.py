@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,21 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     once = (write(tmp_path / "log", "simuleval", [stream]) / "instances.log").read_bytes()
     (tmp_path / "log" / "instances.log").write_text("", encoding="utf-8")
     assert (write(tmp_path / "log", "simuleval", [stream]) / "instances.log").read_bytes() == once
+
+
+def test_files_may_be_pipes(tmp_path: Path) -> None:
+    stream = made_up(tmp_path, 1, timed=False)
+    pipes = []
+    for file in stream:
+        reader, writer = os.pipe()
+        with open(writer, "wb") as end:  # what a pipe holds is more than the file has
+            end.write(file.read_bytes())
+        pipes.append(Path(f"/dev/fd/{reader}"))
+    source, reference, trace = pipes
+    folder = write(tmp_path / "pipes", "actions", [(source, reference, trace)])
+    expected = write(tmp_path / "files", "actions", [stream])
+    for pipe in pipes:
+        os.close(int(pipe.name))
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {
+        file.name: file.read_text() for file in expected.iterdir()
+    }

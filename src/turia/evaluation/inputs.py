@@ -77,17 +77,16 @@ def load_streams(
         raise InputError("expected either a trace, or a hypothesis with its actions, for each stream")
     if sentences and (traces or resegmented):
         raise InputError("sentence by sentence, expected a hypothesis with its actions and nothing re-segmented")
-    for name, given in (
-        ("reference", references),
-        ("trace", traces),
-        ("hypothesis", hypotheses),
-        ("actions", actions),
-        ("resegmented", resegmented),
-    ):
-        if given and len(given) != len(sources):
-            raise InputError(
-                f"{len(sources)} x source, but {len(given)} x {name}: repeat the options in step, once per stream"
-            )
+    check_in_step(
+        sources,
+        {
+            "reference": references,
+            "trace": traces,
+            "hypothesis": hypotheses,
+            "actions": actions,
+            "resegmented": resegmented,
+        },
+    )
     cuts: Sequence[Path | None] = resegmented or [None] * len(sources)
     if traces:
         return [stream_from_trace(*paths) for paths in zip(sources, references, traces, cuts, strict=True)]
@@ -97,19 +96,43 @@ def load_streams(
     return [stream_from_actions(*paths) for paths in zip(sources, references, hypotheses, actions, cuts, strict=True)]
 
 
+def check_in_step(sources: Sequence[Path], others: Mapping[str, Sequence[Path]]) -> None:
+    """Of each kind of file that is given, there is one for each source."""
+    for name, given in others.items():
+        if given and len(given) != len(sources):
+            raise InputError(
+                f"{len(sources)} x source, but {len(given)} x {name}: repeat the options in step, once per stream"
+            )
+
+
 def stream_from_trace(source: Path, reference: Path, trace: Path, resegmented: Path | None = None) -> StreamLog:
     """The stream that a trace of Turia's records."""
-    lengths, references = read_sentences(source, reference)
+    log, _, _ = read_traced(source, reference, trace, resegmented)
+    return log
+
+
+def read_traced(
+    source: Path, reference: Path, trace: Path, resegmented: Path | None = None
+) -> tuple[StreamLog, Trace, list[str]]:
+    """The stream that a trace of Turia's records, the trace, and the lines of the source.
+
+    Each file is read once: it may be a pipe.
+    """
+    sources, references = read_sentences(source, reference)
+    lengths = _word_counts(sources)
     record = parse_trace(read_lines(trace), str(trace), sum(lengths))
     _check_whole(record, sum(lengths), trace)
     words = record.words()
     segments = _read_segments(resegmented, words, len(references))
-    return StreamLog(lengths, references, words, record.delays(), segments, record.settings, _spoken(record, lengths))
+    spoken = _spoken(record, lengths)
+    log = StreamLog(lengths, references, words, record.delays(), segments, record.settings, spoken)
+    return log, record, sources
 
 
 def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[StreamLog]:
     """Each sentence as a stream of its own. The trace is of a stream whose sentences were those of the source file."""
-    lengths, references = read_sentences(source, reference)
+    sources, references = read_sentences(source, reference)
+    lengths = _word_counts(sources)
     record = parse_trace(read_lines(trace), str(trace), sum(lengths))
     _check_whole(record, sum(lengths), trace)
     ends = list(accumulate(lengths))
@@ -147,7 +170,8 @@ def stream_from_actions(
     source: Path, reference: Path, hypothesis: Path, actions: Path, resegmented: Path | None = None
 ) -> StreamLog:
     """The stream that a hypothesis and its actions record, as the authors' logs do."""
-    lengths, references = read_sentences(source, reference)
+    sources, references = read_sentences(source, reference)
+    lengths = _word_counts(sources)
     lines = read_lines(hypothesis, may_be_blank=True)
     text = read_text(actions, may_be_blank=True)
     steps = parse_actions(text, str(actions))
@@ -159,7 +183,8 @@ def stream_from_actions(
 
 def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, actions: Path) -> list[StreamLog]:
     """Each line a stream of its own: one sentence, its hypothesis and its own actions (as SimulEval's logs)."""
-    lengths, references = read_sentences(source, reference)
+    sources, references = read_sentences(source, reference)
+    lengths = _word_counts(sources)
     lines = read_lines(hypothesis, may_be_blank=True)
     logs = read_lines(actions)
     for path, given in ((hypothesis, lines), (actions, logs)):
@@ -185,18 +210,22 @@ def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, acti
     return streams
 
 
-def read_sentences(source: Path, reference: Path) -> tuple[list[int], list[str]]:
-    """Source lengths and references of the same sentences."""
+def read_sentences(source: Path, reference: Path) -> tuple[list[str], list[str]]:
+    """The same sentences in both files."""
     sources, references = read_lines(source), read_lines(reference)
     _check_line_count(source, len(sources), reference, len(references))
-    lengths = [len(line.split()) for line in sources]
-    if 0 in lengths:
-        raise FormatError(
-            "an empty line: a sentence without source words has no latency; drop it here and in the reference",
-            source,
-            lengths.index(0) + 1,
-        )
-    return lengths, references
+    for number, line in enumerate(sources, start=1):
+        if not line.strip():
+            raise FormatError(
+                "an empty line: a sentence without source words has no latency; drop it here and in the reference",
+                source,
+                number,
+            )
+    return sources, references
+
+
+def _word_counts(lines: Sequence[str]) -> list[int]:
+    return [len(line.split()) for line in lines]
 
 
 def read_lines(path: Path, may_be_blank: bool = False) -> list[str]:

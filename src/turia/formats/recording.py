@@ -12,8 +12,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from turia.errors import InputError, ResourceError
-from turia.evaluation.inputs import A_SECOND, StreamLog, load_streams, read_lines
-from turia.stream.trace import Trace, parse_trace
+from turia.evaluation.inputs import A_SECOND, StreamLog, check_in_step, read_traced
+from turia.stream.trace import Trace
 from turia.system.files import write_file
 
 _TINY = 1e-6
@@ -62,11 +62,11 @@ class Recording:
 
 def load_recordings(sources: Sequence[Path], references: Sequence[Path], traces: Sequence[Path]) -> list[Recording]:
     """Streams whose files are given in step, checked as for an evaluation."""
-    logs = load_streams(sources, references, traces)
-    recordings = [
-        Recording(f"stream-{number:03d}", read_lines(source), log, parse_trace(read_lines(trace), str(trace)))
-        for number, (source, trace, log) in enumerate(zip(sources, traces, logs, strict=True))
-    ]
+    check_in_step(sources, {"reference": references, "trace": traces})
+    recordings = []
+    for number, paths in enumerate(zip(sources, references, traces, strict=True)):
+        log, trace, source = read_traced(*paths)
+        recordings.append(Recording(f"stream-{number:03d}", source, log, trace))
     if len({recording.timed for recording in recordings}) > 1:
         raise InputError("some traces have the times of their source words and some have not; convert them apart")
     return recordings
