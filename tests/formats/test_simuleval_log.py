@@ -34,6 +34,8 @@ def test_simuleval_scores_our_log_as_we_do(scorers: Scorers, tmp_path: Path) -> 
         ("[]", "log:1: expected a JSON object"),
         ('{"prediction": "a"}', "log:1: reference is None, expected text"),
         ('{"prediction":"a","reference":"b","source_length":0,"delays":[1]}', "log:1: source_length is 0"),
+        # The delay over this length would be no number.
+        ('{"prediction":"a","reference":"b","source_length":1e-300,"delays":[1e15]}', "log:1: source_length is 1e-300"),
         ('{"prediction":"a","reference":"b","source_length":2,"delays":"x"}', "log:1: delays is not a list"),
         ('{"prediction":"a b","reference":"b","source_length":2,"delays":[1]}', "log:1: 2 words, but 1 delays"),
         ('{"prediction":"a","reference":"b","source_length":2,"delays":[NaN]}', "log:1: not JSON: NaN is not a JSON"),

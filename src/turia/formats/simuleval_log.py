@@ -21,8 +21,8 @@ from turia.evaluation.inputs import StreamLog, read_lines
 from turia.formats.recording import Recording
 
 LOG_FILE, CONFIG_FILE = "instances.log", "config.yaml"
-_LARGEST = 1e15
-"""Milliseconds of a recording, or words of a text: nobody has more."""
+_SMALLEST, _LARGEST = 0.001, 1e15
+"""Milliseconds of a recording, or words of a text: nobody has less or more."""
 
 
 def simuleval_files(recordings: Sequence[Recording]) -> dict[str, str]:
@@ -61,8 +61,8 @@ def _stream(line: str, path: Path, number: int) -> StreamLog:
         raise FormatError("expected a JSON object", path, number)
     prediction, reference = _text(data, "prediction", path, number), _text(data, "reference", path, number)
     length, delays = data.get("source_length"), data.get("delays")
-    if not isinstance(length, int | float) or not _is_number(length) or length <= 0:
-        raise FormatError(f"source_length is {length!r:.30}, expected a number above 0", path, number)
+    if not isinstance(length, int | float) or not _is_number(length) or length < _SMALLEST:
+        raise FormatError(f"source_length is {length!r:.30}, expected a number from {_SMALLEST}", path, number)
     if not isinstance(delays, list) or not all(map(_is_number, delays)):
         raise FormatError("delays is not a list of numbers", path, number)
     if any(later < earlier for earlier, later in pairwise([0, *delays])):
