@@ -54,6 +54,12 @@ def test_the_signature_says_what_the_trace_told() -> None:
     assert "|unit:moses|language:de|" in evaluate([SECOND], EvaluationOptions(unit=Unit.MOSES, language="de")).signature
 
 
+def test_no_trace_can_add_a_key_or_a_line_to_the_signature() -> None:
+    hostile = {"model": "de-en|k:9\nBLEU|", "policy": "act\x1b[2J"}
+    signature = evaluate([replace(SECOND, settings=hostile)], EvaluationOptions()).signature
+    assert "|model:de-en\ufffdk:9\ufffdBLEU\ufffd|policy:act\ufffd[2J|turia:" in signature
+
+
 def test_the_signature_says_what_is_unusual() -> None:
     usual = {"segmenter": "segmenter", "encoding": "incremental", "recompute": False}
     assert evaluate([replace(SECOND, settings=usual)], EvaluationOptions()).signature.endswith(

@@ -135,16 +135,22 @@ def _signature(streams: Sequence[StreamLog], options: EvaluationOptions) -> str:
         "streams": str(len(streams)),
     }
     for name, key in TRACED.items():
-        values = {str(stream.settings.get(key, "unknown")) for stream in streams}
+        values = {_told(stream, key, "unknown") for stream in streams}
         if values != {"unknown"}:
             parts[name] = ",".join(sorted(values))
     # Wait-k is told by its k, as it was when there was no other policy.
-    policies = {str(stream.settings.get("policy", "wait-k")) for stream in streams}
+    policies = {_told(stream, "policy", "wait-k") for stream in streams}
     if others := sorted(policy for policy in policies if policy.partition(":")[0] != "wait-k"):
         parts["policy"] = ",".join(others)
     for name, usual in USUAL.items():
-        values = {str(stream.settings.get(name, usual)) for stream in streams}
+        values = {_told(stream, name, usual) for stream in streams}
         if values != {str(usual)}:
             parts[name] = ",".join(sorted(values))
     parts["turia"] = __version__
     return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def _told(stream: StreamLog, key: str, otherwise: object) -> str:
+    """A setting of a trace, which may be anybody's: a signature is one line, and bars part its keys."""
+    text = str(stream.settings.get(key, otherwise))
+    return "".join(letter if letter.isprintable() and letter != "|" else "\ufffd" for letter in text)
