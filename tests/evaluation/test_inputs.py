@@ -228,8 +228,16 @@ def test_a_trace_is_taken_sentence_by_sentence(write: Write) -> None:
     assert second.segments == [["four"]]
 
 
-def test_a_trace_of_other_sentences_is_not_taken_sentence_by_sentence(write: Write) -> None:
-    third = '{"type":"write","word":"three","index":2,"read":4,"sentence":1,"reason":"policy"}\n'
+@pytest.mark.parametrize(
+    "third",
+    [
+        '{"type":"write","word":"three","index":2,"read":4,"sentence":1,"reason":"policy"}\n',
+        # Nothing is left of the source after this sentence.
+        '{"type":"sentence","sentence":1,"source_words":3,"target_words":0,"reason":"given"}\n'
+        '{"type":"write","word":"three","index":2,"read":4,"sentence":2,"reason":"policy"}\n',
+    ],
+)
+def test_a_trace_of_other_sentences_is_not_taken_sentence_by_sentence(write: Write, third: str) -> None:
     files = write(trace=sentence_trace(third))
     with pytest.raises(InputError, match="a word was written after its sentence; expected a stream cut at the source"):
         sentences_from_trace(files["source"], files["reference"], files["trace"])

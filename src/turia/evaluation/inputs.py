@@ -143,10 +143,10 @@ def sentences_from_trace(source: Path, reference: Path, trace: Path) -> list[Str
     for written in record.records:
         if isinstance(written, Write):
             line = bisect_right(ends, begin)
+            if line == len(ends) or written.read > ends[line]:
+                raise FormatError("a word was written after its sentence; expected a stream cut at the source", trace)
             words[line].append(written.word)
             delays[line].append(written.read - (ends[line] - lengths[line]))
-            if written.read > ends[line]:
-                raise FormatError("a word was written after its sentence; expected a stream cut at the source", trace)
         elif isinstance(written, SentenceEnd):
             begin += written.source_words
     return [
