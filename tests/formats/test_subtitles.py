@@ -119,6 +119,14 @@ def test_a_parser_that_is_not_ours_reads_every_vtt(said: list[tuple[str, bool]],
     assert [round(1000 * cue.start_in_seconds) // 1000 for cue in read] == [round(cue.start) // 1000 for cue in cues]
 
 
+@pytest.mark.parametrize("hours", [0, 99, 100, 1000])
+def test_a_session_may_last_for_weeks(hours: int) -> None:
+    cue = Cue("late", hours * 3_600_000 + 61_002, hours * 3_600_000 + 62_500)
+    (from_srt,) = srt.parse(file_of([cue], "srt"))
+    assert (from_srt.start, from_srt.end) == (timedelta(milliseconds=cue.start), timedelta(milliseconds=cue.end))
+    assert f"\n{hours:02}:01:01.002 --> {hours:02}:01:02.500\n" in file_of([cue], "vtt")
+
+
 def test_what_looks_like_markup_is_read_as_text_by_others() -> None:
     text = "<b>2</b> --> 3 & {y:i}"
     cue = Cue(text, 0, 2000)

@@ -1,4 +1,4 @@
-"""Subtitles, written while the speech goes on: SRT and WebVTT, by pysubs2.
+"""Subtitles, written while the speech goes on: SRT and WebVTT.
 
 A cue has at most two lines of 42 characters; a word that needs more goes on in the next cue. It is closed when it is
 full, when a sentence ends, or when its first word has been up for long enough; it stays as long as it takes to read in
@@ -13,8 +13,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
-from pysubs2.formats.subrip import SubripFormat
-from pysubs2.formats.webvtt import WebVTTFormat
+from pysubs2.time import ms_to_times
 
 Format = Literal["srt", "vtt"]
 LINE, LINES = 42, 2
@@ -94,10 +93,15 @@ def header(kind: Format) -> str:
 
 def format_cue(cue: Cue, number: int, kind: Format) -> str:
     """One cue, numbered from 1, with the blank line after it."""
-    stamp = WebVTTFormat.ms_to_timestamp if kind == "vtt" else SubripFormat.ms_to_timestamp
-    start, end = stamp(round(cue.start)), stamp(round(cue.end))
+    start, end = _stamp(cue.start, kind), _stamp(cue.end, kind)
     voice = f"<v {escape(cue.speaker, kind)}>" if kind == "vtt" and cue.speaker is not None else ""
     return f"{number}\n{start} --> {end}\n{voice}{escape(cue.text, kind)}\n\n"
+
+
+def _stamp(ms: float, kind: Format) -> str:
+    """A time of the file. Hours have as many digits as they need: a session may last for weeks."""
+    hours, minutes, seconds, rest = ms_to_times(max(0, round(ms)))
+    return f"{hours:02}:{minutes:02}:{seconds:02}{'.' if kind == 'vtt' else ','}{rest:03}"
 
 
 def escape(text: str, kind: Format) -> str:
