@@ -1,4 +1,4 @@
-"""Turia translates speech-like text while it is being spoken.
+"""Turia translates speech while it is being spoken: source words in, translated words out.
 
     from turia import Translator
 

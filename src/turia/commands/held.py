@@ -1,7 +1,7 @@
-"""The events of a session as a relay passes them on: each a while after it came, as an operator has left it by then.
+"""Holds the events of a session back for some seconds, so that a relay posts them with an operator's corrections.
 
-What was posted cannot be taken back, so a correction can reach only what is still held. The corrected words have the
-times of those that they stand for. If the first words of a line are gone already, the rest of the line is corrected.
+What was posted cannot be taken back, so a correction reaches only what is still held. The corrected words get the
+times of the words that they replace. If the first words of a line have been posted, the rest of the line is corrected.
 Pure: the times are those of the events.
 """
 
@@ -53,7 +53,7 @@ class HeldEvents:
         self.release(float("inf") if kind == "end" else ms)
 
     def release(self, ms: float) -> None:
-        """The session's clock shows so much: what was held for long enough is passed on."""
+        """Passes on what has been held for long enough when the session's clock shows this time."""
         due = ms - self.hold_ms
         while self._waiting and (self._waiting[0]["ms"] <= due or ms == float("inf")):
             self._pass(self._waiting.popleft())
@@ -140,7 +140,7 @@ class HeldEvents:
 
 
 def _place(old: Sequence[str], new: Sequence[str], place: int) -> int:
-    """Where a place in a text is in a changed one."""
+    """The place in the changed text that corresponds to a place in the original one."""
     for _, begin, end, new_begin, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if place <= end and end > begin:
             return new_begin + round((place - begin) * (new_end - new_begin) / (end - begin))

@@ -1,8 +1,8 @@
 """`turia relay`: watches a session and passes its captions on: to YouTube Live, to Zoom, or as a track for HLS.
 
-It is one more viewer: it comes and goes without harm to the session. What was said before it came is not posted any
-more; a track for HLS has all of it, and is the same whenever it is made. In a room it goes on with the next session.
-What an operator changes is passed on as far as what it is about is still held (`held`).
+It is one more viewer and may come and go without harm to the session. It does not post what was said before it came; a
+track for HLS has all of the session, and is the same whenever it is made. In a room the relay goes on with the next
+session. An operator's change is passed on if the words that it changes have not been posted yet (`held`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Place:
 
 
 def place_of(given: str, server: str) -> Place:
-    """What is given by the name of a session, or by the address of a page: /watch/NAME, /room/NAME."""
+    """The session or room that the user named: by a session's name, or by an address (/watch/NAME, /room/NAME)."""
     if "://" not in given:
         return Place(server, given)
     parts = urlsplit(given if is_address(given) else "")
@@ -98,7 +98,7 @@ class Captioner:
                 self._close()
 
     def quiet(self, ms: float) -> None:
-        """The session's clock shows so much, and all events up to then have come."""
+        """Called when the session's clock shows this time and all events up to then have come."""
         if self._last is not None and ms - self._last > QUIET_MS:
             self._close()
 
@@ -116,7 +116,7 @@ class Captioner:
         self._last = ms
 
     def _put_in(self, text: str, ms: float) -> None:
-        """A line that an operator put in: nobody has said it."""
+        """Passes on a line that an operator put in, which nobody has said."""
         self._close()
         name, self._name = self._name, ""
         for word in text.split():
@@ -155,7 +155,7 @@ class HlsTrack:
 
 
 class CaptionRelay:
-    """One session to its outlets."""
+    """Passes one session on to its outlets: YouTube, Zoom, a track for HLS."""
 
     def __init__(self, side: Side, youtube: tuple[Poster, YouTubeCaptions] | None = None,
                  zoom: tuple[Poster, ZoomCaptions] | None = None, hls: HlsTrack | None = None,

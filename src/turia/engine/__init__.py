@@ -1,1 +1,1 @@
-"""Words in, translated words out. No clock, socket or thread in here, and no torch; only `translator` opens files."""
+"""The stream itself: words in, translated words out. No clock, socket, thread, file, torch or ONNX Runtime in here."""

@@ -1,4 +1,4 @@
-"""The translation of one sentence whose end nobody has told (docs/decisions/036).
+"""The translation of one sentence when there is no segmenter to say where it ends (docs/decisions/036).
 
 The model ends the sentence itself, by a separator. Where the policy lets it write and it has nothing to say yet, it
 writes that more has to be read (`MORE_ID`). The row that found no word is forgotten, and looks again later.

@@ -1,4 +1,4 @@
-"""Cutting by a model of the opposite direction: which first words of the active source does the written segment tell?
+"""Cutting by a model of the opposite direction: how many words of the active source does the written segment translate?
 
     log p(the first j words, and no more | what was written) - CHANCE · log p(the first j words)        for every j
 

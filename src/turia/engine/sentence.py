@@ -77,14 +77,14 @@ class CurrentSentence:
             yield from self._look(policy, records)
 
     def write_rest(self, closing: int, reason: str, records: list[Record]) -> Steps[None]:
-        """The sentence is over, with the symbol `closing`: its translation is written to its end."""
+        """Writes the translation to its end: the sentence is over, and the symbol `closing` ends its source."""
         self.writer.closing = closing
         more = self._can_write()
         while more and not self.muted:
             more = yield from self._write_word(reason, records)
 
     def is_degenerate(self, source_words: int) -> bool:
-        """Whether its translation of so many words would mislead what follows, if it became history."""
+        """Whether the pair looks so wrong that it would mislead the next sentences as history."""
         return self.muted or degenerate(source_words, self.words, self.writer.settings.gamma)
 
     def _can_write(self) -> bool:
@@ -161,7 +161,7 @@ class CurrentSentence:
         return min(policy.keep(at, draft, self.memory), len(draft.words))
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
-        """How many words are committed, and of which draft: words that went out stay, whatever the draft has there."""
+        """How many words are committed, and of which draft. Words that were sent early stay, whatever it has there."""
         words = drafted.draft.words
         for number, (word, owed) in enumerate(zip(words[:kept], self.owed, strict=False)):
             if word.text != owed.text:
@@ -185,7 +185,7 @@ class CurrentSentence:
         return _most_words(Situation(writer.source.words, writer.target.words, writer.settings.gamma))
 
     def commit_ahead(self, words: Sequence[OwedWord], reasons: Iterable[str]) -> list[Record]:
-        """Lets these words out now; they are owed until the final words come to them."""
+        """Sends these words out now. They are owed until the final words lead to them."""
         records: list[Record] = []
         for word, reason in zip(words, reasons, strict=False):
             self.owed.append(word)
@@ -230,7 +230,7 @@ class CurrentSentence:
 
 
 def _most_words(at: Situation) -> int:
-    """Words that may be added now: as many as wait-1 would write by now, as no model has learned to write more."""
+    """Words that may be added now: no more than wait-1 would have written, as no model has learned to write more."""
     words = 0
     while at.read >= words_needed(at.written + words + 1, 1, at.gamma):
         words += 1

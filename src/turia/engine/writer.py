@@ -46,13 +46,13 @@ class Writer(SentenceRows):
         self.terms = None if glossary is None else SentenceTerms(term_pieces(glossary, subwords))
 
     def read(self, word: str, pieces: tuple[int, ...]) -> None:
-        """The next source word, and its pieces."""
+        """Takes the next source word and its pieces."""
         self.source.add(pieces)
         if self.terms is not None:
             self.heard.append(word)
 
     def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
-        """The scores of the rows, as the glossary wants them."""
+        """The scores of the rows, with the bonuses of the glossary."""
         return steer(self, rows)
 
     def write_word(self) -> Steps[str | None]:
@@ -91,7 +91,7 @@ class Writer(SentenceRows):
         self.reads.append(self.source.words)
 
     def reads_as_history(self) -> list[int]:
-        """What the history keeps of `reads`."""
+        """The `reads` of this sentence, as the history keeps them."""
         return self.reads
 
     def spell(self, pieces: Sequence[int]) -> str:
@@ -106,7 +106,7 @@ class Writer(SentenceRows):
         return len(self._prefix) + len(self.target.ids) + LONGEST_WORD < self.model.max_positions
 
     def fits(self) -> bool:
-        """Whether what is written has its place in the model's positions, as it has whenever there was room for it."""
+        """Whether what is written fits into the model's positions. It does if `has_room` was asked before each word."""
         return len(self._prefix) + len(self.target.ids) < self.model.max_positions
 
     # --- search -------------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class Writer(SentenceRows):
         return self._can_search and ours and self._peeked is None
 
     def drafts_at_once(self) -> bool:
-        """The same of a draft."""
+        """Whether a draft is one request, likewise."""
         return self._can_search and not self.model.target_subwords.space_first
 
     @property
@@ -210,7 +210,7 @@ class Writer(SentenceRows):
         return min(self.positions_left(), PLANNED_PER_WORD * words)
 
     def positions_left(self) -> int:
-        """Of the model, for more target pieces."""
+        """Positions that the model has left for more target pieces."""
         return self.model.max_positions - len(self._prefix) - len(self.target.ids) - 1
 
     def word_ends(self, pieces: Sequence[int]) -> list[int]:

@@ -1,1 +1,1 @@
-"""What a stream's trace is worth: latency, re-segmentation, quality, reports, plots. Imports `stream` alone."""
+"""Scores of streams: latency, re-segmentation, quality, reports, plots. Imports `stream` alone."""

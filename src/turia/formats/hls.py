@@ -46,7 +46,7 @@ class HlsCaptions:
         self._cues.append((self._number, cue))
 
     def until(self, seconds: float) -> list[HlsFile]:
-        """The segments that are over at this second of the session; no cue that begins before it may come any more."""
+        """Gives the segments that are over at this second of the session. No cue that begins before it may come now."""
         _check_length(seconds)
         files = []
         while (self._segments + 1) * self._seconds <= seconds:
@@ -54,7 +54,7 @@ class HlsCaptions:
         return [*files, HlsFile(PLAYLIST, self._playlist(ended=False))] if files else []
 
     def finish(self, seconds: float) -> list[HlsFile]:
-        """All that is left of a session that ended at this second."""
+        """Gives the segments that are left of a session that ended at this second."""
         last = max([seconds, *(cue.end / 1000 for _, cue in self._cues)])
         _check_length(last)
         files = []

@@ -1,1 +1,1 @@
-"""When a word may be written, and what a row may see. Pure functions of counts; knows no model."""
+"""Policies: when a word may be written. Also masks (what a row may see) and guards against loops."""

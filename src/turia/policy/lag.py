@@ -88,7 +88,7 @@ class Finished(NamedTuple):
 
 @dataclass
 class LagController:
-    """What is remembered of the last minutes."""
+    """Moves a policy between sentences, from what it remembers of the last minutes."""
 
     recent: list[Finished] = field(default_factory=list)
     """The newest sentences, oldest first."""
@@ -98,7 +98,7 @@ class LagController:
     """Of `recent`, the sentences since the parameter was last moved."""
 
     def heard(self, read: int, seconds: float) -> None:
-        """So many source words had been read at this second of the speech."""
+        """Notes that so many source words had been read at this second of the speech."""
         if self.times and seconds < self.times[-1][1]:
             return
         self.times.append((read, seconds))
@@ -108,7 +108,7 @@ class LagController:
             del self.times[0]
 
     def pace(self) -> float:
-        """Source words a second of late."""
+        """The speaker's pace of late, in source words a second."""
         if len(self.times) < 2:
             return USUAL_PACE
         (first, begin), (last, end) = self.times[0], self.times[-1]
@@ -116,7 +116,7 @@ class LagController:
         return pace if _PACES[0] <= pace <= _PACES[1] else USUAL_PACE
 
     def sentence(self, source_words: int, delays: Sequence[int]) -> None:
-        """A sentence is finished."""
+        """Notes a finished sentence."""
         if not delays:
             return
         self.recent.append(Finished(source_words, sentence_lag(delays, source_words), self.pace()))
@@ -172,7 +172,7 @@ class LagController:
 
 
 def _newest(sentences: Sequence[Finished]) -> Sequence[Finished]:
-    """The last ones that have the words that count."""
+    """The last sentences that together have the words that count."""
     words = 0
     for place in range(len(sentences) - 1, -1, -1):
         words += sentences[place].words

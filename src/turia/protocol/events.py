@@ -1,9 +1,8 @@
 """Events of a session: what was said, what the engine made of it, and the settings in force (docs/protocol.md).
 
 Most of them are the records of a trace. Others come from the server: a source word, the settings, and what an operator
-does to the text. All who follow
-a session get the same events in the same order. An event that was sent never changes, so a server passes an event that
-it finds in its store on as it stands there, even if a later release wrote it.
+does to the text. Everybody who follows a session gets the same events in the same order. An event that was sent never
+changes, so a server sends an event of its store exactly as it is stored, even if a later release wrote it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Named sizes. BASE and BIG are the paper's (METHOD section 4); `small` suits a CPU, `tiny` the tests."""
+"""The shape of a model: its sizes and the kind of its Transformer, and presets of them.
+
+The presets `base` and `big` are the paper's (METHOD section 4); `small` suits a CPU, `tiny` the tests.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Activation = Literal["relu", "swish", "gelu"]
 
 @dataclass(frozen=True)
 class Shape:
-    """All that determines the Transformer's computation, but its weights."""
+    """Everything that determines the Transformer's computation, except its weights."""
 
     width: Positive
     feed_forward: Positive
@@ -66,7 +69,7 @@ def read_shape(data: dict[str, Any]) -> Shape:
 
 
 def upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """The data of a shape with values in place of the name of a convention."""
+    """The data of a shape, with the name of a convention (earlier releases) replaced by its values."""
     values = dict(data)
     conventions = values.pop("conventions", "turia")
     if conventions not in ("turia", "marian"):

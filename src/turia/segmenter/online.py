@@ -125,7 +125,7 @@ class Segmenter(ABC):
         return tuple(self._pending)
 
     def expect(self, words: int) -> None:  # noqa: B027  (most take any number)
-        """So many words are to be pushed: refuses them now, before it takes the first, if they are too many."""
+        """Refuses so many further words if they are too many, before the first of them is pushed."""
 
     def push_pause(self) -> list[ReleasedWord]:
         """The speaker stopped: all words out, the sentence ends at the newest one."""
@@ -159,7 +159,7 @@ class Segmenter(ABC):
 
     @abstractmethod
     def _probability(self, word: str, following: Sequence[str], stopped: bool) -> float:
-        """Of a sentence end at `word`; at most w words are `following`, fewer only if the speaker `stopped`."""
+        """The probability that a sentence ends at `word`. Fewer than w words follow only if the speaker `stopped`."""
 
     @abstractmethod
     def _remember(self, word: str | None, ended: bool) -> None:
@@ -176,7 +176,7 @@ class Segmenter(ABC):
     def _restore_own(self, state: State) -> None: ...
 
     def _give(self, word: str, stopped: bool) -> ReleasedWord:
-        """The word out, its sentence closed if an end is probable enough."""
+        """Gives the word out, and closes its sentence if an end is probable enough."""
         probability = self._probability(word, tuple(self._pending), stopped)
         left = None if self.max_words is None else self.max_words - self._open_words - 1
         needed = self._decision.threshold if left is None else self._decision.at(left)

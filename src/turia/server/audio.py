@@ -42,7 +42,7 @@ log = logging.getLogger("turia.server")
 
 @dataclass(frozen=True)
 class SoundLimits:
-    """What a speaker's sound is held to."""
+    """The limits of a speaker's sound."""
 
     waiting: float = 10.0
     """Seconds of sound that may wait to be recognised."""
@@ -91,7 +91,7 @@ class Recognition:
 
 
 class Ears:
-    """Recognisers of the server, and who is listened to."""
+    """The recognisers of the server, and the speakers whom they listen to."""
 
     def __init__(self, recognition: Recognition, registry: CollectorRegistry) -> None:
         self.limits = recognition.limits
@@ -183,7 +183,7 @@ class Ear:
     # --- sound in -------------------------------------------------------------------------------------------------
 
     def take(self, block: SoundBlock) -> float:
-        """Some sound; gives the seconds to wait before more is read."""
+        """Takes some sound; gives the seconds to wait before more is read."""
         if self._ended:
             raise ProtocolError("sound", "sound after its end; say listen again")
         if block.first > self._next:
@@ -201,7 +201,7 @@ class Ear:
         return self._bucket.take(len(pcm) / 2 / SOUND_RATE, now)
 
     def end(self) -> None:
-        """The client has no more sound."""
+        """Ends the sound: the client has no more of it."""
         if not self._ended:
             self._ended = True
             self._pool.end(self._stream)
@@ -219,7 +219,7 @@ class Ear:
     # --- words out ------------------------------------------------------------------------------------------------
 
     def take_report(self, report: StreamReport) -> None:
-        """What the recogniser says."""
+        """Takes what the recogniser says."""
         metrics, now = self._ears.metrics, time.monotonic()
         taken = self._start + report.taken
         metrics.sound.inc((taken - self._taken) / SOUND_RATE)
@@ -247,7 +247,7 @@ class Ear:
         return self._news.popleft() if self._news else None
 
     def captioned(self, events: Sequence[JsonObject]) -> None:
-        """These events are sent to the speaker: how long ago was the sound that they were written after?"""
+        """Measures how long ago the sound came that led to these events, when they are sent to the speaker."""
         now = time.monotonic()
         for event in events:
             at = event.get("at")

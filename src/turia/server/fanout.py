@@ -75,7 +75,7 @@ def _at_latencies(translators: Translators, choice: StreamChoice, latencies: Seq
 
 
 def _follower(choice: StreamChoice) -> str:
-    """As the session lists it that leads."""
+    """A follower, as the session that leads lists it."""
     return f"{choice.model}@{_latency(choice)}" if choice.own_latency else choice.model
 
 
@@ -85,7 +85,7 @@ def _latency(choice: StreamChoice) -> str:
 
 
 def target_of(model: Model, choice: StreamChoice) -> str:
-    """What a session's captions are, as a language tag: `en`, or `en-x-k8` for English at a latency of its own."""
+    """The language tag of a session's captions: `en`, or `en-x-k8` for English at a latency of its own."""
     return _tag(model.languages[1], _latency(choice) if choice.own_latency else "")
 
 
@@ -177,7 +177,7 @@ class Fanout:
         await self._catch_up(leader, session, _Following(feed, session.task))
 
     async def _catch_up(self, leader: ActiveSession, session: ActiveSession, following: _Following) -> None:
-        """Feeds it what the store has of the leader; from then on, what the worker reports."""
+        """Feeds a follower what the store has of the leader; from then on it gets what the worker reports."""
         manager, feed = self._manager, following.feed
         while feed.at < leader.progress.events and session.task is following.task:
             first, events = await asyncio.to_thread(manager.store.events, leader.id, feed.at, EVENTS_AT_ONCE)
@@ -202,7 +202,7 @@ class Fanout:
         return found
 
     def feed(self, leader: ActiveSession, done: Done, events: Sequence[JsonObject]) -> None:
-        """The leader has stored these events."""
+        """Passes on these events, which the leader has stored."""
         for _, session_id in targets_of(self._manager, leader)[1:]:
             session, following = self._manager.in_memory(session_id), self._fed.get(session_id)
             if session is None or following is None or not self._is_fed(session):
@@ -255,7 +255,7 @@ class Fanout:
             self._keep(asyncio.create_task(self._load_again(session.leader)))
 
     def _keep(self, task: asyncio.Task[None]) -> None:
-        """Python drops tasks that nobody holds."""
+        """Keeps a reference to a task, because Python drops tasks that have none."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -1,7 +1,7 @@
 """How much of a server its speakers take. A place is the work of one speaking person. The caller passes the time.
 
 Admission counts work, not streams. Somebody who sends a file at 50 words a second makes the work of twenty people, so
-he takes twenty places, and nobody new is let in to find the server overloaded. Where others are there too, a speaker is
+they take twenty places, and nobody new is let in to an overloaded server. Where others are there too, a speaker is
 read no faster than they leave room for. Everybody may always speak at twice the pace of people: their words come in
 bunches, and nobody who only speaks is ever held back.
 """
@@ -57,7 +57,7 @@ def work_of(holding: Iterable[Holder], now: float) -> float:
 
 
 def shortage(holding: Sequence[Holder], owner: str, limits: Limits, now: float, places: int = 1) -> RefusedError | None:
-    """Why there are not so many more `places` for sessions of this owner."""
+    """Why this owner cannot have so many more `places`; None if they can."""
     more = places - 1
     if work_of(holding, now) + more >= limits.streams:
         return RefusedError("capacity", all_taken(len(holding) + more, limits.streams))
@@ -83,14 +83,14 @@ def shortage_of_all(together: Totals, waiting: Sequence[str], owner: str, stream
 
 
 def all_taken(open_streams: int, capacity: int) -> str:
-    """What is said to somebody for whom there is no place."""
+    """The message to somebody for whom there is no place."""
     if open_streams >= capacity:
         return f"all {capacity} streams are in use"
     return f"{open_streams} fast speakers use all {capacity} streams"
 
 
 def seconds_to_wait(pace: Pace, words: int, others: float, capacity: int, now: float) -> float:
-    """Before more is read of a speaker who has just said so many words. `others` take so many places."""
+    """Seconds to wait before more is read of a speaker who has just said these words. `others` take so many places."""
     room = WORDS_PER_SECOND * max(2.0, capacity - others)
     if not others or pace.rate(now) <= room:
         return 0.0

@@ -91,7 +91,7 @@ class SessionManager:
 
     @property
     def takes_streams(self) -> bool:
-        """For those who choose a server to send somebody to."""
+        """Whether this server takes streams now: for a load balancer, and others who choose a server."""
         return self.ready and self.health.answers
 
     # --- the server's life ----------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class SessionManager:
         return await when_idle(self._worker, self._loop, work)
 
     def hold(self, streams: int) -> None:
-        """So many streams are taken from now on. Those that are open go on."""
+        """Sets how many streams are taken from now on. Those that are open go on."""
         if streams != self.limits.streams:
             log.info("capacity changes", extra={"streams": streams, "before": self.limits.streams})
         self.limits = replace(self.limits, streams=streams, streams_per_key=streams)
@@ -177,7 +177,7 @@ class SessionManager:
     # --- sessions -------------------------------------------------------------------------------------------------
 
     def sessions(self) -> list[ActiveSession]:
-        """Those in memory."""
+        """The sessions in memory."""
         return list(self._sessions.values())
 
     def in_memory(self, session_id: str) -> ActiveSession | None:
@@ -226,7 +226,7 @@ class SessionManager:
         return None if value is None else Admission.from_text(value)
 
     async def next_turn(self, session_id: str) -> int:
-        """For a speaker who is about to connect."""
+        """The number of the next connection of a speaker, who is about to connect."""
         return await self.health.ask(self.store.next_turn, session_id)
 
     async def find(self, session_id: str) -> ActiveSession | None:
@@ -279,12 +279,12 @@ class SessionManager:
         self.occupancy.count()
 
     def take_tail(self, session: ActiveSession, tail: PartialWords) -> None:
-        """What a speaker's recogniser may still revise. A tail of words that are not the newest is passed over."""
+        """Takes what a speaker's recogniser may still revise. It is ignored if newer words have come since."""
         if session.task is not None and session.takes_words and tail.after == session.received:
             self._worker.submit(session.task, [Tail(" ".join(tail.words))])
 
     def take_silence(self, session: ActiveSession) -> None:
-        """The speaker has stopped, by this server's clock."""
+        """Takes it that the speaker has stopped, by this server's clock."""
         if session.task is not None and session.takes_words and not self.draining:
             self._worker.submit(session.task, [SilenceNoticed()])
 
@@ -294,7 +294,7 @@ class SessionManager:
         return self.limits.pause if chosen is None else chosen
 
     def take(self, session: ActiveSession, inputs: Sequence[NumberedInput]) -> None:
-        """Inputs of the speaker; those that were received before are left out."""
+        """Takes inputs of the speaker; those that were received before are left out."""
         new = session.new_inputs(inputs)
         if not new:
             return
@@ -331,7 +331,7 @@ class SessionManager:
             raise RefusedError("rate", "many changes of this session were asked for; wait, then try again")
 
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
-        """Inputs that no speaker has sent."""
+        """Gives the worker inputs that no speaker has sent."""
         task.chosen = self._settings_after(task, inputs)
         self._worker.submit(task, inputs)
 
@@ -372,7 +372,7 @@ class SessionManager:
             session.wake_all()
 
     async def delete(self, session_id: str) -> None:
-        """The session and all that was said in it, here and in the store."""
+        """Deletes the session and all that was said in it, here and in the store."""
         try:
             found = await self.find(session_id)
             names = [session_id] if found is None else [name for _, name in targets_of(self, found)]
@@ -387,7 +387,7 @@ class SessionManager:
             log.info("session deleted", extra={"session": alias(one)})
 
     def drop(self, session: ActiveSession) -> None:
-        """The store has the session no more: whoever is connected to it is told so."""
+        """Tells everybody who is connected to the session that the store does not have it any more."""
         session.drop_task()
         for reader in session.readers:
             reader.refuse(DELETED)
@@ -400,18 +400,18 @@ class SessionManager:
             self.drop(session)
 
     def let_go(self, session: ActiveSession) -> None:
-        """Another server has claimed the session."""
+        """Forgets a session that another server has claimed."""
         session.let_go(time.monotonic())
         self.occupancy.count()
 
     def revoke(self, owners: set[str], why: Refusal = REVOKED) -> None:
-        """The keys of these owners are gone: so are their speakers. What was said stays, for those who watch."""
+        """Disconnects the speakers of these owners, whose keys were revoked. Viewers keep what was said."""
         for session in self.sessions():
             if session.owner in owners:
                 session.revoke(time.monotonic(), why)
 
     def hold_to_quota(self, owners: set[str]) -> None:
-        """The sessions of these owners take all the room that they may: no more is taken of them."""
+        """Takes nothing more of these owners, whose sessions take all the room that they may."""
         self.occupancy.past_quota = owners
         self.revoke(owners, PAST_QUOTA)
 
@@ -438,7 +438,7 @@ class SessionManager:
             log.info("session ends", extra=self._described(session))
 
     def _described(self, session: ActiveSession) -> dict[str, str | int | float]:
-        """A session in the log."""
+        """What the log says of a session."""
         at, seconds = session.progress, round(time.time() - session.began, 1)
         return {"session": alias(session.id), "inputs": at.inputs, "events": at.events, "seconds": seconds}
 

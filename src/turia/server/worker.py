@@ -109,11 +109,11 @@ class Worker:
         self._thread.start()
 
     def submit(self, task: Task, inputs: Sequence[Input]) -> None:
-        """These inputs follow those submitted before."""
+        """Submits inputs, which follow those submitted before."""
         self._arrived.put((task, inputs))
 
     def do_when_idle(self, chore: Chore) -> None:
-        """To be done when no session waits. Chores that are left when the worker stops are not done."""
+        """Does a chore when no session waits. Chores that are left when the worker stops are not done."""
         self._arrived.put(chore)
 
     def stop(self) -> None:
@@ -159,7 +159,7 @@ class Worker:
             log.exception("a measurement failed")
 
     def _round(self, tasks: Sequence[Task]) -> None:
-        """A few inputs of every session that has some."""
+        """Does a few inputs of every session that has some."""
         # All groups are made before the first works: a session may have another model afterwards.
         groups: dict[str, list[Task]] = {}
         for task in tasks:
@@ -213,7 +213,7 @@ class Worker:
 
 
 def _portion(waiting: Sequence[Input]) -> list[Input]:
-    """What is done of these in one round: nothing after a change of the model, whose backend is not the batch's."""
+    """The inputs that are done in one round: none after a change of the model, because a batch is of one model."""
     portion = list(waiting[:INPUTS_PER_ROUND])
     for count, item in enumerate(portion, start=1):
         change = change_in(item)

@@ -60,7 +60,7 @@ class Status:
     seconds_left: float | None
 
     def line(self) -> str:
-        """For people."""
+        """The status as a line for people."""
         left = "" if self.seconds_left is None else f", {timedelta(seconds=round(self.seconds_left))} left"
         return f"step {self.step}, loss {self.loss:.3f}, {self.tokens_per_second:.0f} tokens/s{left}"
 
@@ -228,7 +228,7 @@ class Trainer:
         return self._weight(int(self.sampler.labels[samples].sum()), int(self.sampler.last_labels[samples].sum()))
 
     def _weight(self, labels: int, last: int) -> float:
-        """What so many labels weigh together, `last` of which are in last sentences."""
+        """The weight of so many labels together, `last` of which are in last sentences."""
         return labels + (self.training.last_sentence_weight - 1) * last
 
     def _batch(self, samples: np.ndarray[tuple[int], np.dtype[np.int64]], rng: np.random.Generator) -> Batch:
@@ -289,7 +289,7 @@ class Trainer:
         return folder
 
     def _restore(self) -> None:
-        """From the newest checkpoint, if there is one: the one that the leader sees."""
+        """Continues from the newest checkpoint that the first process sees, if there is one."""
         step = int(self.peers.from_leader(float(max(self.run.steps(), default=0))))
         if step == 0:
             if self.peers.leads:
@@ -349,7 +349,7 @@ class Trainer:
             self.report(Status(self.progress.step, share, mean, labels / seconds, left))
 
     def _validation_due(self) -> bool:
-        """By steps, or by minutes of training."""
+        """Whether it is time for a validation, by steps or by minutes of training."""
         every = self.recipe.validation
         if every.steps is not None:
             return self.progress.step - self.progress.validated_step >= every.steps
