@@ -50,7 +50,7 @@ class SoundSource:
 
     @property
     def live(self) -> bool:
-        """Whether nobody knows when it ends."""
+        """Whether the sound has no known end: a microphone or a pipe."""
         return self.file is None or self.file == PIPE
 
     @property
@@ -117,7 +117,7 @@ class Listener:
         yield from self.hearing.flush()
 
     def _hurry(self, late: bool) -> None:
-        """A machine that is too slow for guesses is still fast enough for words."""
+        """Leaves out guesses while sound waits: a machine that is too slow for guesses may be fast enough for words."""
         self.hearing.recogniser.hurried = late and self.source.timed
 
     def _warn(self) -> None:
@@ -128,7 +128,7 @@ class Listener:
                 _say(f"warning: in the last seconds, {complaint.message}")
 
     def complain(self) -> None:
-        """About the whole sound, when it is over."""
+        """Says what is wrong with the whole sound, when it is over."""
         complaints = self.hearing.complaints()
         for complaint in complaints:
             _say(f"warning: {complaint.message}")

@@ -36,7 +36,7 @@ NAMES: dict[Service, str] = {"youtube": "YouTube", "zoom": "Zoom"}
 
 
 class _NotFollowed(urllib.request.HTTPRedirectHandler):
-    """What is posted goes where it was sent, or nowhere."""
+    """Follows no redirection: what is posted goes to the address that was given, or nowhere."""
 
     def redirect_request(
         self,
@@ -129,11 +129,11 @@ class Poster:
         self._ending = False
 
     def wake(self) -> None:
-        """Something waits."""
+        """Tells the poster that something waits."""
         self._wake.set()
 
     def finish(self) -> None:
-        """Nothing more will wait."""
+        """Tells the poster that nothing more will come."""
         self._ending = True
         self._wake.set()
 
@@ -153,7 +153,7 @@ class Poster:
             await self._wait(LEAST_INTERVAL)
 
     async def _post(self, body: str) -> None:
-        """One text, with one number, however often it is tried. If it is too old, the next one gets its number."""
+        """Posts one text with one number, however often it is tried. If it is too old, the next one gets its number."""
         url, until, pause = post_address(self.service, self._url, self._seq + 1, self.language), TOO_OLD, FIRST_WAIT
         began = self._clock()
         while True:

@@ -109,7 +109,7 @@ def translate(
 
 
 def _follow(stream: Stream, terms: GlossaryFile, before: Glossary | None) -> Glossary:
-    """What the file says now, given to the stream if it is something else than before."""
+    """Gives the stream the terms of the file if they have changed."""
     now = terms.current()
     if now is not before:
         stream.change(glossary=now)

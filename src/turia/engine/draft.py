@@ -59,7 +59,7 @@ class Drafting:
     """Source positions after each call of the encoder since the first commit."""
 
     def committed(self, fed: Sequence[int], pieces: int) -> None:
-        """So many pieces of the guess are committed; `fed` were fed as the guess of the draft."""
+        """Notes that so many pieces of the guess are committed; `fed` were fed as the guess of the draft."""
         self.guesses.append(list(fed))
         del self.guess[:pieces], self.margins[:pieces]
 
@@ -192,7 +192,7 @@ class _Drafter:
         return self._drafted(verified, pieces, scores, margins, rows, best.ended, whole=True)
 
     def _searched(self, verified: _Verified, words: int) -> Steps[Hypothesis]:
-        """What is verified, and the best continuation of it: so many words in all, or fewer and an end."""
+        """The verified pieces with their best continuation: so many words in all, or fewer and an end."""
         writer, now, most = self.writer, self.memory.length, self._most_pieces()
         start = Hypothesis(tuple(verified.pieces), tuple(verified.scores), tuple(verified.margins), verified.last, None)
         if not writer.drafts_at_once():

@@ -71,7 +71,7 @@ class FreeSentence(CurrentSentence):
         return False
 
     def _wait(self, records: list[Record]) -> Steps[bool]:
-        """The model asks for more: the next word is read, unless the stream is too far behind."""
+        """Waits for the next word, as the model asks for more, unless the stream is too far behind."""
         writer = self.writer
         if self._situation().lag >= writer.settings.max_lag:
             writer.must_write = True

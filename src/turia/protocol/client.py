@@ -191,17 +191,17 @@ class Follower:
         return False
 
     def _failed(self, error: Exception) -> None:
-        """There is no going on."""
+        """Ends the client with an error."""
         self._events.put_nowait(error)
 
     async def _rest(self) -> None:
         """Waits for a reason to reconnect, after the server has disconnected a silent client."""
 
     async def _welcomed(self, inputs: int, events: int) -> None:
-        """The server has stored inputs up to `inputs`, and their events, up to `events`."""
+        """Notes that the server has stored inputs up to `inputs`, and their events, up to `events`."""
 
     def _acknowledged(self, seq: int) -> None:
-        """The server has stored inputs up to `seq`."""
+        """Forgets inputs up to `seq`, which the server has stored."""
 
 
 class Speaker(Follower):
@@ -269,7 +269,7 @@ class Speaker(Follower):
         return self
 
     async def say(self, *words: str, at: float | None = None) -> None:
-        """Source words, in order; `at` is when they were over, in milliseconds of the speaker's own clock.
+        """Sends source words, in order; `at` is when they ended, in milliseconds of the speaker's own clock.
 
         Waits while too many are on their way. A word of more than 200 letters goes as several.
         """
@@ -307,12 +307,12 @@ class Speaker(Follower):
         policy: str | None = None,
         target_lag: str | None = None,
     ) -> None:
-        """Another latency from the next sentence on, or another direction."""
+        """Changes the latency from the next sentence on, or the direction at once."""
         await self._add(partial(SettingsChange, k=k, model=model, policy=policy, target_lag=target_lag))
         await self._send()
 
     async def end(self) -> None:
-        """Nothing follows."""
+        """Ends the session: nothing follows."""
         await self._add(EndOfStream)
         await self._send()
 
@@ -342,7 +342,7 @@ class Speaker(Follower):
             self._sent = max(self._sent, new[-1].seq if new else 0)
 
     async def _rest(self) -> None:
-        """Until there is something to say: a place is not held for nobody."""
+        """Waits until there is something to say, so that no place is held for nothing."""
         self._added.clear()
         if not self._unacknowledged:
             await self._added.wait()

@@ -63,7 +63,7 @@ class FollowerFeed:
     """The leader's latency, as it was told last."""
 
     def know(self, settings: JsonObject) -> FollowerInput:
-        """The leader's settings; gives what of them is news for the follower."""
+        """Takes the leader's settings; gives those that are new for the follower."""
         self.listens = settings.get("source", self.language) == self.language
         timing = {key: settings.get(key) for key in ("k", "policy", "target_lag")}
         before, self.timing = self.timing, timing
@@ -75,7 +75,7 @@ class FollowerFeed:
         return FollowerInput(1, window=window, change=change)
 
     def inputs(self, events: Sequence[JsonObject]) -> list[FollowerInput]:
-        """Of the next events of the leader."""
+        """The follower's inputs for the next events of the leader."""
         found: list[FollowerInput] = []
         open_input = _NOTHING
         for number, event in enumerate(events, start=self.at + 1):

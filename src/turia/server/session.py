@@ -228,7 +228,7 @@ class ActiveSession:
         return new
 
     def receive(self, new: Sequence[NumberedInput], most: int, now: float) -> None:
-        """These go to the worker next; `most` inputs may wait for their acknowledgement."""
+        """Takes inputs that go to the worker next; `most` may wait for their acknowledgement."""
         last = new[-1]
         if last.seq - self.progress.inputs > most:
             raise ProtocolError("queue", f"more than {most} inputs are not yet acknowledged; wait for acks")
@@ -238,7 +238,7 @@ class ActiveSession:
         self._arrivals.append((last.seq, now))
 
     def drop_task(self) -> None:
-        """What the worker has not stored was not received."""
+        """Forgets the worker's task: what it has not stored counts as not received."""
         self.task, self.received = None, self.progress.inputs
         self._arrivals.clear()
 
@@ -247,7 +247,7 @@ class ActiveSession:
     def advance(
         self, progress: Progress, events: Sequence[JsonObject], now: float, tentative: Tentative | None = None
     ) -> list[float]:
-        """The worker has stored the session up to here; gives the seconds since the arrival of each message."""
+        """Notes that the worker has stored the session up to here; gives the seconds since each message arrived."""
         self.failures = 0
         self.tentative = (
             None if tentative is None else TentativeText(progress.events, tentative.source, tentative.target)
@@ -259,11 +259,11 @@ class ActiveSession:
         return delays
 
     def catch_up(self, progress: Progress, events: Sequence[JsonObject]) -> None:
-        """The session was gone on with in the store, by this server, while no worker had it."""
+        """Notes what this server has added to the session in the store while no worker had it."""
         self._add(progress, events)
 
     def follow(self, first: int, events: Sequence[JsonObject], progress: Progress) -> None:
-        """Another server has gone on with the session; `first` is the number of the first of these events."""
+        """Takes events that another server has added; `first` is the number of the first of them."""
         if first > self.progress.events + 1:
             # What lay between is not kept any more.
             self._recent.clear()

@@ -32,7 +32,7 @@ class Hearing:
         """Sum of the certainties of all words before the recent ones."""
 
     def push(self, samples: Samples) -> Iterator[Heard]:
-        """What is heard with more sound."""
+        """Takes more sound; gives what is heard with it."""
         self.check.push(samples)
         self._recent.push(samples)
         yield from self._items(self.recogniser.push(samples))
@@ -41,7 +41,7 @@ class Hearing:
             yield Silent()
 
     def flush(self) -> Iterator[Heard]:
-        """What is left when the sound is over."""
+        """Gives what is left when the sound is over."""
         yield from self._items(self.recogniser.flush())
 
     def _items(self, recognised: Recognised) -> Iterator[Heard]:
@@ -58,7 +58,7 @@ class Hearing:
         self._tail = tail
 
     def complaints(self) -> list[Complaint]:
-        """About the whole sound."""
+        """What is wrong with the whole sound."""
         return self.check.complaints(self.recogniser.certainty, self.recogniser.language)
 
     def new_complaints(self) -> list[Complaint]:

@@ -40,7 +40,7 @@ log = logging.getLogger("turia.speech")
 
 
 class Load:
-    """What a second of speech costs, from what it has cost. Silence costs less, and is not counted."""
+    """Estimates what a second of speech costs from what it has cost so far. Silence costs less and is not counted."""
 
     def __init__(self) -> None:
         self._factors: deque[float] = deque(maxlen=WINDOWS)
@@ -117,11 +117,11 @@ class RecogniserThread:
         self._arrived.put((stream, samples))
 
     def end(self, stream: SpokenStream) -> None:
-        """No more sound comes; what is left is recognised and reported."""
+        """Ends the sound of the stream. What is left is recognised and reported."""
         self._arrived.put((stream, None))
 
     def drop(self, stream: SpokenStream) -> None:
-        """Nobody wants the rest."""
+        """Drops the stream: nobody wants the rest."""
         stream._dropped = True
 
     def stop(self) -> None:
@@ -153,7 +153,7 @@ class RecogniserThread:
             self._busy[id(stream)] = stream
 
     def _do(self, stream: SpokenStream) -> None:
-        """A round of one stream."""
+        """Does one round of one stream."""
         if stream._dropped:
             self._forget(stream)
             return
@@ -262,7 +262,7 @@ class RecogniserPool:
         self._of[stream].end(stream)
 
     def drop(self, stream: SpokenStream) -> None:
-        """Nobody wants more of it: its place is free."""
+        """Drops a stream and frees its place."""
         thread = self._of.pop(stream, None)
         if thread is not None:
             thread.streams -= 1

@@ -34,11 +34,11 @@ class Silence:
         self._has_partials = False
 
     def will_wait(self) -> None:
-        """All that came has been taken: what is said next is another arrival."""
+        """Notes that all that came has been taken: what comes next is another arrival."""
         self._waited = True
 
     def said(self, now: float, partial: bool = False) -> None:
-        """Words, or a partial hypothesis that is new."""
+        """Notes that something was said: words, or a new partial hypothesis."""
         if self._waited:
             if self._arrived is not None and now - self._arrived <= LONGEST_INTERVAL:
                 self._intervals.append(now - self._arrived)
@@ -47,7 +47,7 @@ class Silence:
         self._has_partials = self._has_partials or partial
 
     def paused(self) -> None:
-        """The stream was told."""
+        """Notes that the stream has been told of the pause."""
         self._since = None
 
     def left(self, now: float) -> float | None:

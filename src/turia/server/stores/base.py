@@ -62,7 +62,7 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class SessionUpdate:
-    """A session goes on from one progress to the next, with these events and this state."""
+    """One step of a session: from one progress to the next, with the events and the state after it."""
 
     session_id: str
     token: int
@@ -131,7 +131,7 @@ class Store(Protocol):
     def load(self, session_id: str) -> StoredSession | None: ...
 
     def whose(self, session_id: str) -> SessionOwner | None:
-        """Whose a session is that is damaged, as far as that can be read: a fitting secret proves itself."""
+        """The owner of a damaged session, as far as that can be read. A secret that fits what is stored is proof."""
         ...
 
     def followers(self, session_id: str) -> list[str]:
@@ -143,11 +143,11 @@ class Store(Protocol):
         ...
 
     def claim(self, session_id: str, turn: int) -> StoredSession | None:
-        """The session as it stands. It is the turn's if its token says so; else a later turn has it."""
+        """Claims the session for a turn, and gives it as it stands. If its token is another, a later turn has it."""
         ...
 
     def advance(self, updates: Sequence[SessionUpdate]) -> list[bool]:
-        """False for a session that another owns, or that is not where its update begins.
+        """Stores updates. False for a session that another server owns, or that is not where its update begins.
 
         An update that was taken before, and whose answer was lost, is taken again without harm.
         """
@@ -178,11 +178,11 @@ class Store(Protocol):
     def rooms(self) -> list[StoredRoom]: ...
 
     def put_room(self, room: StoredRoom) -> None:
-        """In place of the one of that name, if there is one. Rooms are not forgotten."""
+        """Stores a room, in place of the one of that name if there is one. Rooms are not forgotten."""
         ...
 
     def delete_room(self, name: str) -> bool:
-        """False if there is none."""
+        """Deletes a room; False if there is none."""
         ...
 
     def check(self, write: bool) -> None:
