@@ -89,7 +89,9 @@ def translate(
     ] = False,
     max_lag: Annotated[
         int | None,
-        typer.Option(min=1, help="When so many words behind, write, whatever a policy says that looks or has learned."),
+        typer.Option(
+            min=1, help="Words behind after which a word is written, even if a looking or learned policy would wait."
+        ),
     ] = None,
     pause: Pause = PAUSE,
     partials: Partials = True,

@@ -60,7 +60,7 @@ def serve(
         str, typer.Option(metavar="TIME", help="Delete sessions that nobody has used for so long: 12h, 7d.")
     ] = "7d",
     operator_key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File of keys that may delete any session.")
+        Path | None, typer.Option(metavar="FILE", help="File of keys that may delete and steer any session.")
     ] = None,
     quota: Annotated[
         str | None, typer.Option(metavar="SIZE", help="What the sessions of one key may take: 500MB, 2GB.")

@@ -149,7 +149,9 @@ _OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam", "at
 
 def export(
     context: typer.Context,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run folder of `turia train`, or a model's name or folder.")
+    ],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The model folder to write.")],
     precision: Annotated[Literal["int8", "float32"], typer.Option(help="Precision of the weights.")] = "int8",
     average: Annotated[
@@ -184,9 +186,7 @@ def export(
     ] = None,
     hub: Annotated[
         bool,
-        typer.Option(
-            "--hub", help="Write a folder for the Hugging Face hub; RUN may also be a model's name or folder."
-        ),
+        typer.Option("--hub", help="Write a folder for the Hugging Face hub."),
     ] = False,
     marian: Annotated[
         bool,
@@ -199,7 +199,10 @@ def export(
         ),
     ] = None,
 ) -> None:
-    """Make a model folder from a trained run, or from a model of an earlier release."""
+    """Make a model folder from a trained run, or from another model.
+
+    Options that are not given keep what the other model has.
+    """
     from turia.engine.model import parse_attention
     from turia.experiments.dial import dial_of
     from turia.formats.huggingface import check_licence, copy_model, is_model, make_hub_folder
