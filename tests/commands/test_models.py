@@ -33,3 +33,11 @@ def test_heads_are_named_where_there_are_some(described_model: Path) -> None:
     HeadList(read_sums(described_model)[WEIGHTS_FILE], {"act-0.2": 130}).save(described_model)
     write_sums(described_model)
     assert card_lines(describe("tiny", described_model))[-1] == "tiny heads: act-0.2"
+
+
+def test_a_card_that_is_not_utf_8_is_shown_all_the_same(described_model: Path) -> None:
+    """People edit cards, and no sum covers them."""
+    card = described_model / "README.md"
+    card.write_bytes(b"---\nlicense: mit\ndata: M\xfcller\n---\n")
+    assert describe("tiny", described_model).licence == "mit"
+    assert describe("tiny", described_model).data == ("M\ufffdller",)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from turia.engine.model import Attention
-from turia.errors import ConfigError
+from turia.errors import ConfigError, ModelError
 from turia.export.again import export_model
 from turia.export.random_model import write_random_folder
 from turia.policy.dial import DialPoint
@@ -40,3 +41,11 @@ def test_what_no_stream_can_have_is_refused_before_anything_is_written(model: Pa
     with pytest.raises(ConfigError, match="beam is 0, expected a whole number from 1"):
         export_model(model, tmp_path / "b", beam=0)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_card_that_cannot_be_read_is_refused_before_anything_is_written(model: Path, tmp_path: Path) -> None:
+    old = shutil.copytree(model, tmp_path / "old")
+    (old / "README.md").write_bytes(b"M\xfcller")
+    with pytest.raises(ModelError, match="not UTF-8 at byte 1"):
+        export_model(old, tmp_path / "new")
+    assert not (tmp_path / "new").exists()

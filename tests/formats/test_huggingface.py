@@ -12,7 +12,7 @@ from huggingface_hub.repocard import metadata_load
 
 from turia.commands.models import installed
 from turia.errors import InputError, ModelError
-from turia.formats.huggingface import hub_card, make_hub_folder
+from turia.formats.huggingface import copy_model, hub_card, make_hub_folder
 from turia.runtime.folder import WEIGHTS_FILE, load_folder, write_sums
 from turia.runtime.translator import Translator
 
@@ -119,3 +119,14 @@ def test_a_card_made_twice_is_the_card_made_once(folder: Path) -> None:
     once = hub_card(card, config, "mit")
     assert hub_card(once, config, "mit") == once
     assert r'- "talks: \"a \\ b\""' in once
+
+
+def test_a_card_that_is_not_utf_8_is_refused_and_stays(folder: Path, tmp_path: Path) -> None:
+    card = folder / "README.md"
+    card.write_bytes(b"M\xfcller")
+    with pytest.raises(ModelError, match="not UTF-8 at byte 1"):
+        make_hub_folder(folder)
+    assert card.read_bytes() == b"M\xfcller"
+    with pytest.raises(ModelError, match="not UTF-8 at byte 1"):
+        copy_model(str(folder), tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

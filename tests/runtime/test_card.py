@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from turia.runtime.card import body, card_corpora, front_matter
+from turia.errors import ModelError
+from turia.runtime.card import body, card_corpora, front_matter, read_card, shown_card
 
 CARD = """---
 language: [de, en]
@@ -44,3 +47,18 @@ def test_corpora_of_a_card_with_their_licences() -> None:
     card = "---\ndata:\n- a/b.tsv\n- c\n---\n# A\n\n- c of other things\n- a/b.tsv: CC BY 2.0: FR\n- d: no corpus\n"
     assert card_corpora(card) == {"a/b.tsv": "CC BY 2.0: FR", "c": None}
     assert card_corpora("# no front matter\n") == {}
+
+
+def test_a_card_of_another_encoding_is_shown_and_not_written_again(tmp_path: Path) -> None:
+    """As an editor of another time saves it."""
+    assert read_card(tmp_path) == shown_card(tmp_path) == ""
+    card = tmp_path / "README.md"
+    card.write_text("---\nlicense: mit\n---\nMüller\n", encoding="latin-1")
+    assert shown_card(tmp_path) == "---\nlicense: mit\n---\nM\ufffdller\n"
+    with pytest.raises(ModelError, match=r"README.md: not UTF-8 at byte 22; save the card as UTF-8"):
+        read_card(tmp_path)
+    card.unlink()
+    card.mkdir()
+    assert shown_card(tmp_path) == ""
+    with pytest.raises(ModelError, match=r"README.md: cannot be read: Is a directory"):
+        read_card(tmp_path)

@@ -16,8 +16,8 @@ from rich import box
 from rich.table import Table
 
 from turia.errors import ModelError
-from turia.runtime.card import front_matter
-from turia.runtime.folder import CARD_FILE, ORIGIN_FILE, load_folder
+from turia.runtime.card import front_matter, shown_card
+from turia.runtime.folder import ORIGIN_FILE, load_folder
 from turia.runtime.heads import head_list
 from turia.runtime.home import added_models, packaged_models
 from turia.runtime.translator import find_model
@@ -67,7 +67,7 @@ def describe(name: str, folder: Path) -> Installed:
     """A model folder that has passed its checks, described."""
     checked = load_folder(folder)
     config = checked.config
-    card = front_matter((folder / CARD_FILE).read_text(encoding="utf-8")) if (folder / CARD_FILE).exists() else {}
+    card = front_matter(shown_card(folder))
     return Installed(
         name,
         config.source_language,

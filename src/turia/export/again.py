@@ -10,7 +10,8 @@ from turia.engine.model import Attention
 from turia.export.folder import write_tensors
 from turia.export.stored import read_tensors
 from turia.policy.dial import DialPoint
-from turia.runtime.folder import CARD_FILE, ModelConfig, load_folder
+from turia.runtime.card import read_card
+from turia.runtime.folder import ModelConfig, load_folder
 from turia.runtime.heads import head_list
 
 
@@ -37,7 +38,7 @@ def export_model(
         policy=old.config.policy if policy is None else policy,
         dial=dial or old.config.dial,
     )
-    card = (model / CARD_FILE).read_text(encoding="utf-8") if (model / CARD_FILE).exists() else ""
+    card = read_card(model)
     segmenter = sorted(model / name for name in old.listed if name.startswith("segmenter"))
     own_heads = [model / name for name in head_list(old).files()]
     write_tensors(

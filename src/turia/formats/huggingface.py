@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from turia.errors import InputError, ResourceError
-from turia.runtime.card import body, front_lines, front_matter
+from turia.runtime.card import body, front_lines, front_matter, read_card
 from turia.runtime.folder import ATTRIBUTES_FILE, CARD_FILE, CONFIG_FILE, ModelConfig, check_empty, load_folder
 from turia.runtime.home import named_model
 from turia.runtime.translator import find_model
@@ -41,6 +41,7 @@ def copy_model(model: str, folder: Path) -> None:
     """Copies an exported model, by its name or folder, to `folder`."""
     found = load_folder(find_model(model)).path
     check_empty(folder)
+    read_card(found)  # before it is copied: it may be refused
     try:
         shutil.copytree(found, folder, dirs_exist_ok=True)
     except OSError as error:
@@ -52,10 +53,9 @@ def make_hub_folder(folder: Path, licence: str | None = None) -> None:
     if licence is not None:
         check_licence(licence)
     config = load_folder(folder).config
-    card = folder / CARD_FILE
-    old = card.read_text(encoding="utf-8") if card.exists() else ""
+    card = read_card(folder)
     try:
-        write_file(card, hub_card(old, config, licence))
+        write_file(folder / CARD_FILE, hub_card(card, config, licence))
         lines = [f"{pattern} filter=lfs diff=lfs merge=lfs -text\n" for pattern in LARGE]
         write_file(folder / ATTRIBUTES_FILE, "".join(lines))
     except OSError as error:

@@ -11,8 +11,8 @@ from turia.errors import InputError, ModelError, ResourceError
 from turia.export.families import CONFIG, read_checkpoint
 from turia.export.offline import Origin, Wanted, convert
 from turia.export.vocabulary import find_languages, read_vocabulary
-from turia.runtime.card import front_matter
-from turia.runtime.folder import CARD_FILE, ModelConfig, load_folder
+from turia.runtime.card import front_matter, shown_card
+from turia.runtime.folder import ModelConfig, load_folder
 from turia.runtime.home import PACKAGED, check_name, models_folder, packaged_models
 from turia.runtime.kernels import why_not_native
 from turia.runtime.packed import add_packed
@@ -140,6 +140,4 @@ def _check_free(name: str) -> None:
 
 def _licence(folder: Path) -> str | None:
     """What the card in a folder says."""
-    card = folder / CARD_FILE
-    said = front_matter(card.read_text(encoding="utf-8", errors="replace")) if card.is_file() else {}
-    return next(iter(said.get("license", ())), None)
+    return next(iter(front_matter(shown_card(folder)).get("license", ())), None)

@@ -9,6 +9,29 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from itertools import takewhile
+from pathlib import Path
+
+from turia.errors import ModelError
+from turia.runtime.folder import CARD_FILE
+
+
+def read_card(folder: Path) -> str:
+    """The card of a model folder, for whoever writes it again; nothing, if there is none."""
+    path = folder / CARD_FILE
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not UTF-8 at byte {error.start}; save the card as UTF-8") from error
+
+
+def shown_card(folder: Path) -> str:
+    """The card of any folder, for whoever shows it; letters that are not UTF-8 are marked."""
+    path = folder / CARD_FILE
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def front_matter(card: str) -> dict[str, tuple[str, ...]]:
