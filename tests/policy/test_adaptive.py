@@ -49,9 +49,15 @@ def test_one_lag_is_wait_k() -> None:
         ("adaptive:k_min=9,k_max=3", "policy adaptive: k_min is 9, more than k_max, 3"),
         ("adaptive:rho_min=0.95", "policy adaptive: rho_min is 0.95, more than rho_max, 0.9"),
         ("adaptive:rho_max=2", "policy adaptive: rho_max is 2, expected a number from 0 to 1"),
+        (f"adaptive:k_max={10**400}", "expected a whole number from 1 to 1000000"),  # no float holds such a lag
     ],
 )
 def test_bounds_that_cross_are_refused(text: str, complaint: str) -> None:
     with pytest.raises(ConfigError) as found:
         parse_policy(text)
     assert complaint in str(found.value)
+
+
+def test_lags_stay_within_what_a_policy_may_have() -> None:
+    assert Adaptive(3, 9).moved(-4) == Adaptive(1, 7)
+    assert Adaptive(3, 999_999).moved(4) == Adaptive(4, 1_000_000)

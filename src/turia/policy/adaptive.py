@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from turia.errors import ConfigError
 from turia.policy.base import Draft, LookingPolicy, Memory, Situation
-from turia.schema import Positive, Share
+from turia.policy.waitk import MOST_WORDS, Lead
+from turia.schema import Share
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,9 @@ class Adaptive(LookingPolicy):
     name: ClassVar[str] = "adaptive"
     movable: ClassVar[bool] = True
     stops: ClassVar[bool] = True
-    k_min: Positive = 2
+    k_min: Lead = 2
     """Below this lag nothing is written."""
-    k_max: Positive = 8
+    k_max: Lead = 8
     """At this lag a word is written, however improbable."""
     rho_min: Share = 0.3
     """The probability that is asked for at k_max."""
@@ -35,7 +36,7 @@ class Adaptive(LookingPolicy):
 
     def moved(self, steps: int) -> Adaptive:
         """Other lags, as far apart."""
-        steps = max(steps, 1 - self.k_min)
+        steps = min(max(steps, 1 - self.k_min), MOST_WORDS - self.k_max)
         return replace(self, k_min=self.k_min + steps, k_max=self.k_max + steps)
 
     def wants_draft(self, at: Situation) -> bool:
