@@ -203,6 +203,16 @@ def test_a_trace_tells_from_which_sentence_on_settings_hold() -> None:
     assert parse_trace(trace_lines(Trace(stream.header(), tuple(records)))).records == tuple(records)
 
 
+def test_a_trace_tells_the_gamma_of_a_policy() -> None:
+    stream = stream_of(Echo(), [1, 1, 1], k=4)
+    records = stream.push("ka")
+    stream.change(policy="wait-k:k=4,gamma=0.5")
+    records += stream.push("le")
+    stream.change(policy="wait-k:k=4")
+    records += stream.push("mi")
+    assert settings_notes(records) == [(1, "policy wait-k:k=4,gamma=0.5,rounding=floor"), (2, "k 4, rounding floor")]
+
+
 def test_settings_changed_before_the_first_word_are_those_of_the_header() -> None:
     stream = stream_of(Echo(), [3], k=1)
     stream.change(k=2)

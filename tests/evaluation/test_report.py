@@ -71,6 +71,13 @@ def test_the_signature_says_what_is_unusual() -> None:
     )
 
 
+def test_the_signature_tells_a_wait_k_by_its_own_gamma_from_one_by_the_streams() -> None:
+    plain, own = ({"policy": f"wait-k:k=4{gamma},rounding=floor", "k": 4} for gamma in ("", ",gamma=0.5"))
+    signatures = [evaluate([replace(SECOND, settings=each)], EvaluationOptions()).signature for each in (plain, own)]
+    assert "policy" not in signatures[0]
+    assert "|k:4|policy:wait-k:k=4,gamma=0.5,rounding=floor|" in signatures[1]
+
+
 def test_other_conventions_stand_beside_the_papers() -> None:
     plain = evaluate([FIRST, SECOND], EvaluationOptions())
     report = evaluate([FIRST, SECOND], EvaluationOptions(latency=(Convention.ALL,)))

@@ -123,9 +123,9 @@ class Settings:
         return data if glossary is None else data | {"glossary": glossary.text}
 
     def listed(self) -> dict[str, Any]:
-        """As notes list them: wait-k by its k and rounding, as in release 0.1."""
+        """As notes list them: wait-k by its k and rounding, as in release 0.1, which knew no gamma of a policy."""
         values = self.to_json() | {"glossary": None if self.glossary is None else str(self.glossary)}
-        if isinstance(self.policy, WaitK):
+        if isinstance(self.policy, WaitK) and self.policy.gamma is None:
             del values["policy"]
             return {"k": self.policy.k, "rounding": self.policy.rounding, **values}
         return values

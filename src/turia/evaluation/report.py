@@ -138,9 +138,9 @@ def _signature(streams: Sequence[StreamLog], options: EvaluationOptions) -> str:
         values = {_told(stream, key, "unknown") for stream in streams}
         if values != {"unknown"}:
             parts[name] = ",".join(sorted(values))
-    # Wait-k is told by its k, as it was when there was no other policy.
+    # Wait-k is told by its k, as it was when there was no other policy, and when it had no gamma of its own.
     policies = {_told(stream, "policy", "wait-k") for stream in streams}
-    if others := sorted(policy for policy in policies if policy.partition(":")[0] != "wait-k"):
+    if others := sorted(one for one in policies if one.partition(":")[0] != "wait-k" or "gamma=" in one):
         parts["policy"] = ",".join(others)
     for name, usual in USUAL.items():
         values = {_told(stream, name, usual) for stream in streams}

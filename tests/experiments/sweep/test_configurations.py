@@ -68,3 +68,15 @@ def test_a_threshold_is_of_the_segmenter_alone() -> None:
     assert list(curve_names(found).values()) == ["w = 1, p ≥ 0.5", "w = 1, p ≥ 0.75", "oracle segments"]
     with pytest.raises(ConfigError, match="windows is empty"):
         recipe(Path("x"), thresholds=(0.5,), **keys | {"windows": ()})
+
+
+def test_wait_k_with_a_gamma_of_its_own_has_a_folder_of_its_own() -> None:
+    keys = {"k": (4,), "windows": (), "history": (0,), "beam": (1,), "offline": False}
+    found = configurations(recipe(Path("x"), policies=("wait-k:k=4,gamma=0.5",), **keys), model())
+    assert [one.name() for one in found] == ["oracle-k4-h0", "oracle-wait-k-k-4-gamma-0.5-rounding-floor-h0"]
+
+
+def test_what_is_asked_for_in_two_ways_is_run_once() -> None:
+    keys = {"k": (4,), "windows": (2,), "history": (0,), "beam": (1,)}
+    found = configurations(recipe(Path("x"), policies=("wait-k", "wait-k:k=4", "whole"), **keys), model())
+    assert [one.name() for one in found] == ["w2-k4-h0", "w2-offline-h0", "oracle-k4-h0", "oracle-offline-h0"]

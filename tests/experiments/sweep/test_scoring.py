@@ -38,6 +38,18 @@ def test_traces_of_older_releases_get_the_files_that_they_are_of(toml: Path) -> 
     assert run(toml).rows == first.rows
 
 
+def test_wait_k_is_a_point_of_its_own_with_a_gamma_of_its_own(toml: Path) -> None:
+    told = 'windows = []\noffline = false\npolicies = ["wait-k:k=1,gamma=0.2"]\n'
+    toml.write_text(told + toml.read_text("utf-8").replace("windows = [0, 2]", ""), encoding="utf-8")
+    results = run(toml)
+    rows = [(row.k, row.point, row.cells()[1]) for row in results.rows]
+    own = "k=1,gamma=0.2,rounding=floor"
+    assert rows == [(1, "k=1,rounding=floor", "1"), (3, "k=3,rounding=floor", "3"), (None, own, own)]
+    assert len({row.details["trace"] for row in results.rows}) == 3
+    # Five source words more before each target word: it comes to write later.
+    assert results.rows[2].report.value("AL") > results.rows[0].report.value("AL")
+
+
 @pytest.mark.slow
 def test_curves_are_tested_against_a_baseline(toml: Path) -> None:
     told = 'history = [0, 9]\nresamples = 20\nbaseline = "h = 0"\nwindows = []\n'

@@ -86,7 +86,7 @@ class Configuration:
     def _policy_name(self) -> str:
         if self.offline:
             return "offline"
-        if isinstance(self.policy, WaitK):
+        if isinstance(self.policy, WaitK) and self.policy.gamma is None:
             return f"k{self.policy.k}"
         return file_name(str(self.policy))
 

@@ -157,7 +157,7 @@ def plan(recipe: SweepRecipe, base: Path) -> Plan:
 
 
 def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration]:
-    """All that a recipe asks of one model, in the order of its table."""
+    """All that a recipe asks of one model, in the order of its table; once, if `k` and `policies` both ask for it."""
     chosen = policies(recipe)
     cuts = recipe.free if model.free else ()
     thresholds = recipe.thresholds or (None,)
@@ -174,7 +174,7 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
         recipe.history or (model.history,), recipe.encoding, recipe.recompute, recipe.beam or (model.beam,)
     )
     glossaries = (None,) if recipe.glossary is None else (None, read_glossary(recipe.glossary))
-    return [
+    found = (
         Configuration(
             window,
             policy,
@@ -195,7 +195,8 @@ def configurations(recipe: SweepRecipe, model: SweptModel) -> list[Configuration
         if not (cut and recompute)
         for target in (None, *(recipe.target_lag if policy.movable else ()))
         for glossary in glossaries
-    ]
+    )
+    return list(dict.fromkeys(found))
 
 
 def _max_lag(recipe: SweepRecipe, policy: Policy) -> int | None:

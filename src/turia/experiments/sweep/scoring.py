@@ -93,7 +93,7 @@ def _score_run(task: _ScoreTask) -> Row:
         run.model.name,
         task.curve,
         run.configuration.segments,
-        policy.k if isinstance(policy, WaitK) and target is None else None,
+        policy.k if isinstance(policy, WaitK) and policy.gamma is None and target is None else None,
         evaluate(streams, task.options),
         sum(len(stream.words) for stream in streams),
         sum(len(line.split()) for stream in streams for line in stream.references),
