@@ -88,6 +88,10 @@ def test_a_change_of_k_keeps_the_rest_of_a_wait_k_policy() -> None:
     ("chosen", "complaint"),
     [
         ({"policy": "hold-n:n=2", "k": 4}, "policy and k are both given"),
+        (
+            {"policy": "whole", "rounding": "ceil"},
+            "policy and rounding are both given; rounding is short for policy wait-k",
+        ),
         ({"policy": "hold-m"}, "no policy 'hold-m'; did you mean 'hold-n'?"),
         ({"policy": 3}, "policy is 3, expected a policy such as 'wait-k:k=4'"),
         ({"max_lag": 0}, "max_lag is 0, expected a whole number from 1"),

@@ -189,8 +189,8 @@ def _check_free(model: Model, settings: Settings) -> None:
 
 def _policy(policy: Policy | str, k: int, rounding: Rounding) -> Policy:
     if policy is not _UNSET:
-        if k is not _UNSET or rounding is not _UNSET:
-            raise ConfigError("policy and k are both given; k is short for policy wait-k")
+        if short := [name for name, value in (("k", k), ("rounding", rounding)) if value is not _UNSET]:
+            raise ConfigError(f"policy and {short[0]} are both given; {short[0]} is short for policy wait-k")
         if isinstance(policy, str):
             return parse_policy(policy)
         if not isinstance(policy, Policy):
