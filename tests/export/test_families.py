@@ -43,6 +43,7 @@ def test_families_are_values_of_one_shape(tmp_path: Path) -> None:
     [
         ({"model_type": "t5"}, "architecture 't5', expected one of marian, m2m_100"),
         ({"model_type": None}, "architecture None"),
+        ({"model_type": ["marian"]}, r"architecture \['marian'\]"),
         ({"model_type": "marian", "normalize_before": True}, "normalize_before is True, expected False"),
         (
             {"model_type": "marian", "share_encoder_decoder_embeddings": False},
@@ -51,6 +52,7 @@ def test_families_are_values_of_one_shape(tmp_path: Path) -> None:
         ({"tie_word_embeddings": False}, "tie_word_embeddings is False, expected True"),
         ({"decoder_ffn_dim": 32}, "encoder_ffn_dim and decoder_ffn_dim differ"),
         ({"activation_function": "tanh"}, "activation_function is 'tanh'"),
+        ({"activation_function": {}}, "activation_function is {}, expected relu"),
         ({"scale_embedding": 1.5}, "scale_embedding is 1.5, expected true or false"),
         ({"d_model": "8"}, "d_model is '8', expected a whole number above 0"),
         ({"eos_token_id": 30}, "eos_token_id is 30, expected the id of a piece"),

@@ -120,7 +120,7 @@ def read_checkpoint(folder: Path, name: str | None = None) -> Checkpoint:
     path = folder / CONFIG
     config = read_json(path, "a checkpoint of Hugging Face", ModelError)
     named = config.get("model_type")
-    if named not in FAMILIES:
+    if not isinstance(named, str) or named not in FAMILIES:
         raise ModelError(f"{path}: architecture {named!r}, expected one of {', '.join(FAMILIES)}")
     family = FAMILIES[named]
     for key, expected in family.expected.items():
@@ -135,7 +135,7 @@ def read_checkpoint(folder: Path, name: str | None = None) -> Checkpoint:
         if config[f"encoder_{key}"] != config[f"decoder_{key}"]:
             raise ModelError(f"{path}: encoder_{key} and decoder_{key} differ; expected one size")
     activation = config.get("activation_function", "relu")
-    if activation not in _ACTIVATIONS:
+    if not isinstance(activation, str) or activation not in _ACTIVATIONS:
         raise ModelError(f"{path}: activation_function is {activation!r}, expected {', '.join(_ACTIVATIONS)}")
     if type(config.get("scale_embedding", True)) is not bool:
         raise ModelError(f"{path}: scale_embedding is {config['scale_embedding']!r}, expected true or false")
