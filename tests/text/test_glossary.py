@@ -43,6 +43,12 @@ def test_a_table_is_tsv_or_csv_with_or_without_headings(table: str) -> None:
     }
 
 
+@pytest.mark.parametrize("mark", ["\t", ",", ";"])
+def test_a_table_may_begin_with_a_name_alone(mark: str) -> None:
+    terms = parse_glossary(f"Zahradil\nAusschuss{mark}Board\n").terms
+    assert [(term.source, term.target) for term in terms] == [(("Zahradil",),) * 2, (("Ausschuss",), ("Board",))]
+
+
 def test_quotes_hold_commas_together_in_csv() -> None:
     assert parse_glossary('Rat,"Council, the"').terms == (Term(("Rat",), ("Council,", "the")),)
 

@@ -243,7 +243,7 @@ def decode_glossary(data: bytes, name: str = "glossary") -> str:
 def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """The lines that are not empty and no comments, with their numbers."""
     table = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    delimiter = _delimiter(table[0]) if table else "\t"
+    delimiter = _delimiter(table)
     if delimiter == "\t":
         reader = csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
@@ -257,8 +257,9 @@ def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
         raise ConfigError(f"{name}, line {reader.line_num}: not a line of CSV ({error})") from None
 
 
-def _delimiter(line: str) -> str:
-    return next((mark for mark in ("\t", ",", ";") if mark in line), "\t")
+def _delimiter(lines: Sequence[str]) -> str:
+    """What parts the columns of the first line that has more than one: a name to be copied may stand alone."""
+    return next((mark for line in lines for mark in ("\t", ",", ";") if mark in line), "\t")
 
 
 def _headings(found: Sequence[str], where: str) -> Sequence[str]:
