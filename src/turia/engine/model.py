@@ -30,10 +30,14 @@ class Attention:
     """None averages over all heads."""
 
     def of(self, every: npt.NDArray[np.float32], layer: int | None = None) -> npt.NDArray[np.float32]:
-        """[S] of the attention [L, H, S] of all layers and heads; of another `layer`, if given."""
+        """[S] of the attention [L, H, S] of all layers and heads.
+
+        The heads of another `layer` are averaged: ours was chosen in its own layer.
+        """
         chosen = every[self.layer if layer is None else layer]
-        mean: npt.NDArray[np.float32] = chosen.mean(axis=0) if self.head is None else chosen[self.head]
-        return mean
+        other = layer is not None and (layer - self.layer) % len(every) != 0
+        found: npt.NDArray[np.float32] = chosen.mean(axis=0) if other or self.head is None else chosen[self.head]
+        return found
 
 
 def parse_attention(text: str) -> Attention:
