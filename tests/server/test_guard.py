@@ -68,6 +68,32 @@ def test_what_is_no_http_is_refused_in_the_shape_of_all_errors(server: FakeServe
         assert error_in(rest(raw)) == (400, "request")
 
 
+def test_half_a_request_behind_a_whole_one_is_held_to_the_same(server: FakeServer) -> None:
+    whole = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    half = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+    with connection(server.port) as raw:
+        raw.sendall(whole + half)
+        assert [answer[:3] for answer in rest(raw).split(b"HTTP/1.1 ")[1:]] == [b"200", b"408"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "Content-Length: 3\r\n\r\nabc",
+        "Transfer-Encoding: chunked\r\n\r\n",
+        f"X: {'a' * 9000}\r\n\r\n",
+        "X: a\r\n" * 200 + "\r\n",
+    ],
+    ids=["body", "chunks", "long header", "many headers"],
+)
+def test_a_websocket_that_cannot_begin_is_refused(server: FakeServer, more: str) -> None:
+    with connection(server.port) as raw:
+        upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+        key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+        raw.sendall(f"GET /socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{upgrade}\r\n{key}\r\n{more}".encode())
+        assert error_in(rest(raw)) == (400, "request")
+
+
 def test_a_websocket_elsewhere_is_refused_in_the_shape_of_all_errors(server: FakeServer) -> None:
     with connection(server.port) as raw:
         upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"

@@ -37,6 +37,7 @@ SPARE_FILES = 100
 """Open files that are no connections: the store, models, logs."""
 FEWEST_CONNECTIONS = 32
 POLICY = 1008
+NO_HTTP = "this is no HTTP request that the server understands"
 log = logging.getLogger("turia.server")
 
 
@@ -144,6 +145,9 @@ class GuardedHttp(H11Protocol):
             self._stall.begin(self._guard.limits.stall)
         else:
             self._guard.waits(self)
+            if self.conn.their_state is h11.SEND_BODY:
+                # The next request came behind the last one, but not all of it.
+                self._request.begin(self._guard.limits.request)
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -173,7 +177,7 @@ class GuardedHttp(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """uvicorn's own is plain text, which is no error of this server's shape."""
-        self.transport.write(_raw_error(400, "Bad Request", "this is no HTTP request that the server understands"))
+        self.transport.write(_raw_error(400, "Bad Request", NO_HTTP))
         self.transport.close()
 
     def _abort(self) -> None:
@@ -204,6 +208,10 @@ class GuardedSocket(WebSocketsSansIOProtocol):
             if self.transport.is_closing():
                 return
             super().data_received(data[begin : begin + SLICE])
+        if self.conn.handshake_exc is not None and not self.transport.is_closing():
+            # uvicorn asks only for errors behind the handshake, and would keep the connection for ever.
+            self.transport.write(_raw_error(400, "Bad Request", NO_HTTP))
+            self._close()
 
     def handle_ping(self, *event: Any) -> None:
         super().handle_ping(*event)
