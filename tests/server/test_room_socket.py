@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +60,26 @@ def test_a_viewer_stays_from_one_session_to_the_next(hall: FakeServer) -> None: 
         assert receive(viewer, "error")["code"] == "room"
         with pytest.raises(ConnectionClosed):
             viewer.recv(timeout=30)
+
+
+def test_a_damaged_session_leaves_its_room_to_the_next(tmp_path: Path) -> None:
+    with FakeServer(tmp_path, rooms=["lab", "main-hall"]) as server:
+        with begin(server, room="lab"):
+            pass
+        server.kill(signal.SIGTERM)
+        with closing(sqlite3.connect(tmp_path / "sessions.sqlite")) as database, database:
+            assert database.execute("UPDATE sessions SET state = 'none'").rowcount == 1
+        server.start()
+        assert [(room["name"], room["state"], room["session"]) for room in ask(server, "GET", "/api/rooms")[1]] == [
+            ("lab", "waiting", None),
+            ("main-hall", "waiting", None),
+        ]
+        with enter(server, "lab") as viewer:
+            assert "session" not in receive(viewer, "room")
+            status, begun = server.post("/api/sessions", {"room": "lab"})
+            assert status == 201
+            assert receive(viewer, "room")["session"] == begun["session"]
+        assert server.faults() == []
 
 
 def test_a_viewer_goes_on_behind_what_it_has(hall: FakeServer) -> None:  # noqa: F811

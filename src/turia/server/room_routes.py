@@ -116,7 +116,7 @@ def changeable_by(request: Request, owner: str) -> Permit:
 
 async def described(request: Request, room: StoredRoom) -> RoomInfo:
     manager: SessionManager = request.app.state.manager
-    session = None if room.session is None else await manager.find(room.session)
+    session = await rooms_of(request).session_of(room)
     url = room_url(request, room.name)
     state = "waiting" if session is None else "ended" if session.progress.ended else "live"
     languages = [] if session is None else targets_of(manager, session)

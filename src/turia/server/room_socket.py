@@ -158,7 +158,7 @@ class _Viewer:
     async def _enter(self, room: StoredRoom) -> None:
         """Goes on with what the room shows now."""
         self._turn = room.turn
-        first = None if room.session is None else await self.manager.find(room.session)
+        first = await self._rooms.session_of(room)
         targets = [] if first is None else targets_of(self.manager, first)
         language, session_id = chosen(targets, self._hello.languages)
         news: list[ServerMessage] = []

@@ -22,8 +22,9 @@ from typing import Annotated, TypeVar
 from turia.errors import InputError
 from turia.protocol.values import RoomName
 from turia.schema import MismatchError, Rule, from_dict
+from turia.server.session import ActiveSession
 from turia.server.sessions import SessionManager
-from turia.server.stores.base import StoredRoom, StoreError
+from turia.server.stores.base import DamagedError, StoredRoom, StoreError
 
 T = TypeVar("T")
 MOST_ROOMS = 1000
@@ -161,8 +162,16 @@ class Rooms:
             await self._put(replace(self._rooms[name], session=session_id))
             return result
 
+    async def session_of(self, room: StoredRoom) -> ActiveSession | None:
+        """What runs in the room, or ran last. A session that is damaged is as good as one that was deleted: nobody can
+        read it or go on with it, and the room is for the next."""
+        try:
+            return None if room.session is None else await self._manager.find(room.session)
+        except DamagedError:
+            return None
+
     async def _in_use(self, room: StoredRoom) -> bool:
-        session = None if room.session is None else await self._manager.find(room.session)
+        session = await self.session_of(room)
         if session is None or session.progress.ended:
             return False
         if session.speaker is not None or (not session.joined and session.holds_place(time.monotonic())):
