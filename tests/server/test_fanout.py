@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from turia.protocol.client_messages import EndOfStream, NewSession, Pause, Setti
 from turia.protocol.values import ProtocolError
 from turia.schema import from_dict
 from turia.server.admission import RefusedError
-from turia.server.captions import NumberedInput, Word
+from turia.server.captions import Captions, NumberedInput, Word
 from turia.server.cluster import Cluster
 from turia.server.fanout import choices_of, targets_of
 from turia.server.limits import Limits
@@ -125,6 +127,27 @@ def test_a_language_that_finds_no_place_is_refused_with_all_of_them(tmp_path: Pa
         with pytest.raises(RefusedError):
             await manager.fanout.begin("owner", NewSession(model="de-en"))
         await manager.stop()
+
+    asyncio.run(run())
+
+
+def test_nothing_is_left_of_followers_that_are_gone(tmp_path: Path) -> None:
+    async def spoken(manager: SessionManager) -> tuple[str, weakref.ref[Captions]]:
+        session_id, _ = await manager.fanout.begin("owner", CHOSEN)
+        leader, french = await join(manager, session_id), await found(manager, f"{session_id}.fr")
+        assert french.task is not None
+        manager.take(leader, [*words("ka le."), EndOfStream(3)])
+        await settled(leader, french, await found(manager, f"{session_id}.es"))
+        return session_id, weakref.ref(french.task.captions)
+
+    async def run() -> None:
+        manager = new_manager(SqliteStore(tmp_path / "sessions.sqlite"))
+        await manager.start()
+        session_id, captions = await spoken(manager)
+        await manager.delete(session_id)
+        await manager.stop()
+        gc.collect()
+        assert captions() is None
 
     asyncio.run(run())
 

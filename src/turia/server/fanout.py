@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from turia.engine.audience import common_block
 from turia.engine.model import Model
@@ -129,7 +130,8 @@ class Fanout:
 
     def __init__(self, manager: SessionManager) -> None:
         self._manager = manager
-        self._fed: dict[str, _Following] = {}
+        self._fed: WeakKeyDictionary[ActiveSession, _Following] = WeakKeyDictionary()
+        """By the follower: what the worker has of a session is large, and goes with it."""
         self._loading = asyncio.Lock()
         """Held while a follower catches up: two at once would feed it the same words twice."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -187,7 +189,7 @@ class Fanout:
             more = first + len(events) - 1 < leader.progress.events
             self._submit(session, following, whole_inputs(events) if more else events)
         if session.task is following.task:
-            self._fed[session.id] = following
+            self._fed[session] = following
 
     def _settings_until(self, leader: str, until: int) -> list[JsonObject]:
         """The leader's settings up to this event. In a thread: there may be many events."""
@@ -204,13 +206,14 @@ class Fanout:
     def feed(self, leader: ActiveSession, done: Done, events: Sequence[JsonObject]) -> None:
         """Passes on these events, which the leader has stored."""
         for _, session_id in targets_of(self._manager, leader)[1:]:
-            session, following = self._manager.in_memory(session_id), self._fed.get(session_id)
+            session = self._manager.in_memory(session_id)
+            following = None if session is None else self._fed.get(session)
             if session is None or following is None or not self._is_fed(session):
                 # It is being loaded, and finds them in the store.
                 continue
             if following.feed.at != done.progress.events - len(events):
                 # Something was stored without the worker, such as a correction while nobody spoke.
-                del self._fed[session_id]
+                del self._fed[session]
                 self._keep(asyncio.create_task(self._catch_up_later(leader, session, following)))
                 continue
             self._submit(session, following, events)
@@ -234,7 +237,7 @@ class Fanout:
             self._manager.submit(following.task, inputs)
 
     def _is_fed(self, session: ActiveSession) -> bool:
-        following = self._fed.get(session.id)
+        following = self._fed.get(session)
         return following is not None and session.task is following.task
 
     def finish_later(self, session: ActiveSession) -> None:
@@ -250,7 +253,7 @@ class Fanout:
 
     def failed(self, session: ActiveSession, report: Failed) -> None:
         """A follower's work failed: it is tried again for a while, then when its speaker comes back."""
-        self._fed.pop(session.id, None)
+        self._fed.pop(session, None)
         if report.cause in ("failed", "store") and session.failures < MOST_FAILURES and session.leader is not None:
             self._keep(asyncio.create_task(self._load_again(session.leader)))
 
