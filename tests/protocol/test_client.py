@@ -90,6 +90,39 @@ def test_only_a_server_of_ours_refuses_for_good(front: Front, code: int, text: s
 
 
 @pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[]", UnreachableError),
+        ("{}", InputError),
+        ('{"session":1,"secret":2}', InputError),
+        ('{"session":"s","secret":"t","languages":[1]}', InputError),
+    ],
+)
+def test_what_is_no_answer_of_a_server_of_ours_is_told(front: Front, text: str, error: type[Exception]) -> None:
+    front.answer = (200, text)
+
+    async def begin() -> None:
+        async with Speaker(f"http://127.0.0.1:{front.server_port}"):
+            pass
+
+    with pytest.raises(error, match="of a Turia server"):
+        asyncio.run(begin())
+
+
+@pytest.mark.parametrize(("secret", "said"), [("t", "missing key 'ticket'"), ("t\\nu", "Invalid header value")])
+def test_nobody_waits_for_events_that_cannot_come(front: Front, secret: str, said: str) -> None:
+    front.answer = (201, f'{{"session":"s","secret":"{secret}"}}')
+
+    async def follow() -> None:
+        async with asyncio.timeout(30), Speaker(f"http://127.0.0.1:{front.server_port}") as speaker:
+            async for _ in speaker.events():
+                pass
+
+    with pytest.raises(ValueError, match=said):
+        asyncio.run(follow())
+
+
+@pytest.mark.parametrize(
     ("chosen", "asked"),
     [
         ({}, {}),

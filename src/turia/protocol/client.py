@@ -21,18 +21,19 @@ import urllib.request
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException, InvalidURL
 from itertools import islice
 from math import isfinite
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from turia.errors import InputError, ResourceError
+from turia.errors import ConfigError, FormatError, InputError, ResourceError
 from turia.protocol.client_messages import (
     CLIENT,
     EndOfStream,
@@ -45,9 +46,10 @@ from turia.protocol.client_messages import (
     Words,
 )
 from turia.protocol.server_messages import Ack, Events, GoingAway, Refusal, TentativeText, Welcome, parse_server
-from turia.protocol.values import MAX_LETTERS, PROTOCOL
-from turia.schema import to_dict
+from turia.protocol.values import MAX_LETTERS, PROTOCOL, Name
+from turia.schema import from_dict, read_json, to_dict
 
+T = TypeVar("T")
 WORDS_PER_MESSAGE = 20
 """Even the longest words, of letters with four bytes each, then fit into the 64 KiB that a server takes."""
 UNACKNOWLEDGED = 500
@@ -96,6 +98,7 @@ class Follower:
 
     async def __aenter__(self) -> Follower:
         self._running = asyncio.create_task(self._run())
+        self._running.add_done_callback(self._stopped)
         return self
 
     async def __aexit__(
@@ -143,11 +146,11 @@ class Follower:
     async def _converse(self) -> bool:
         """One connection; True when the session has ended."""
         path = f"/api/sessions/{self.session}/tickets"
-        answer = await asyncio.to_thread(_post, self.url + path, self._secret, None)
+        issued = await asyncio.to_thread(_ask, _TicketAnswer, self.url + path, self._secret)
         async with connect(_socket_url(self.url), compression=None, max_size=2**22) as socket:
             # The newest event is asked for once more, to be compared: a store that was restored from a backup may have
             # passed its number since.
-            hello = Hello(PROTOCOL, answer["ticket"], max(0, self._have - 1), self._on_tentative is not None)
+            hello = Hello(PROTOCOL, issued.ticket, max(0, self._have - 1), self._on_tentative is not None)
             await socket.send(CLIENT.to_line(hello))
             async for text in socket:
                 match parse_server(text):
@@ -193,6 +196,11 @@ class Follower:
     def _failed(self, error: Exception) -> None:
         """Ends the client with an error."""
         self._events.put_nowait(error)
+
+    def _stopped(self, running: asyncio.Task[None]) -> None:
+        """An error that nobody foresaw is told, too: whoever waits for events would wait for ever."""
+        if not running.cancelled() and isinstance(error := running.exception(), Exception):
+            self._failed(error)
 
     async def _rest(self) -> None:
         """Waits for a reason to reconnect, after the server has disconnected a silent client."""
@@ -258,13 +266,15 @@ class Speaker(Follower):
         self._failure: Exception | None = None
 
     async def __aenter__(self) -> Speaker:
-        begun = await asyncio.to_thread(_post, f"{self.url}/api/sessions", self._key, to_dict(self._chosen))
-        self.session, self._secret = begun["session"], begun["secret"]
-        if self._chosen.room is not None and "url" not in begun:
+        begun = await asyncio.to_thread(
+            _ask, _BegunAnswer, f"{self.url}/api/sessions", self._key, to_dict(self._chosen)
+        )
+        self.session, self._secret = begun.session, begun.secret
+        if self._chosen.room is not None and begun.url is None:
             raise InputError(f"{self.url}: this server is of a release that has no rooms")
-        self.page = begun.get("url") or f"{self.url}/watch/{self.session}"
+        self.page = begun.url or f"{self.url}/watch/{self.session}"
         self.operator_page = f"{self.url}/operate/{self.session}"
-        self.languages = {item["language"]: item["session"] for item in begun.get("languages", ())}
+        self.languages = {item.language: item.session for item in begun.languages}
         await super().__aenter__()
         return self
 
@@ -410,14 +420,42 @@ def _detail(text: str) -> str:
     return str(detail)
 
 
+@dataclass(frozen=True)
+class _Language:
+    language: str
+    session: str
+
+
+@dataclass(frozen=True)
+class _BegunAnswer:
+    """The answer of a server that has begun a session."""
+
+    session: Name
+    secret: Name
+    url: str | None = None
+    languages: tuple[_Language, ...] = ()
+
+
+@dataclass(frozen=True)
+class _TicketAnswer:
+    ticket: Name
+
+
+def _ask(kind: type[T], url: str, bearer: str | None, body: dict[str, Any] | None = None) -> T:
+    """The answer to a POST, as a Turia server gives it."""
+    try:
+        return from_dict(kind, _post(url, bearer, body), pass_over=True)
+    except ConfigError as error:
+        raise InputError(f"{url}: not the answer of a Turia server: {error}") from None
+
+
 def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
     """The JSON answer to a POST; what the server says against it is an error for people."""
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
     request = urllib.request.Request(url, json.dumps(body or {}).encode(), headers, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
-            result: dict[str, Any] = json.load(answer)
-            return result
+            return read_json(answer.read())
     except urllib.error.HTTPError as error:
         with error:
             text = error.read(1000).decode("utf-8", "replace")
@@ -427,8 +465,8 @@ def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str
         raise InputError(f"{url}: refused with {error.code}: {_detail(text)}") from None
     except InvalidURL as error:
         raise InputError(f"{url}: not an address: {error}") from None
-    except (HTTPException, json.JSONDecodeError) as error:
-        raise UnreachableError(f"{url}: the answer broke off") from error
+    except (HTTPException, FormatError) as error:
+        raise UnreachableError(f"{url}: the answer broke off, or is none of a Turia server") from error
     except OSError as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise UnreachableError(f"{url.partition('/api/')[0]} cannot be reached: {reason}") from error
