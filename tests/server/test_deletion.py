@@ -12,6 +12,8 @@ import pytest
 
 from tests.server.servers import FakeServer
 from tests.server.test_app import begin, open_socket, receive, send
+from turia.server.access import hash_secret
+from turia.server.logs import alias
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +42,14 @@ def test_who_may_delete_a_session(tmp_path: Path) -> None:
         assert server.status(f"/api/sessions/{session}/transcript.txt") == 200
         assert delete(server, session, secret) == 204
         assert delete(server, session, secret) == 404
-        assert delete(server, begun(KEY)[0], KEY) == 204
-        assert delete(server, begun(KEY)[0], OPERATOR) == 204
+        by_key, by_operator = begun(KEY)[0], begun(KEY)[0]
+        assert delete(server, by_key, KEY) == 204
+        assert delete(server, by_operator, OPERATOR) == 204
+        # Each use of a key is told, but not the names of sessions, which are for watching them.
+        log = server.log.read_text()
+        for owner, name in ((hash_secret(KEY)[:12], by_key), ("operator", by_operator)):
+            assert f'key used key={owner} request="DELETE /api/sessions/{alias(name)}"' in log
+        assert not any(name in log for name in (session, by_key, by_operator))
         assert server.post("/api/sessions", Authorization=f"Bearer {OPERATOR}")[0] == 401, "it is for deleting only"
 
 

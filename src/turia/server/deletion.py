@@ -12,6 +12,8 @@ import asyncio
 from fastapi import FastAPI, HTTPException, Request, Response
 
 from turia.server.access import bearer, matches
+from turia.server.keyring import note_use
+from turia.server.logs import alias
 from turia.server.session import ActiveSession
 from turia.server.sessions import SessionManager
 from turia.server.stores.base import DamagedError, SessionOwner
@@ -53,10 +55,22 @@ async def managed_session(request: Request, session_id: str) -> ActiveSession:
 def _check_may_manage(request: Request, session: ActiveSession | SessionOwner | None) -> None:
     """Refuses whoever may not delete and steer the session; without one, nobody knows any more whose it is."""
     access, shown = request.app.state.access, bearer(request.headers.get("authorization"))
-    if not access.keys or (access.operators and access.operators.owner(shown) is not None):
+    if not access.keys:
+        return
+    if access.operators and access.operators.owner(shown) is not None:
+        _note_use(request, "operator")
         return
     if session is None:
         raise DamagedError
-    if not matches(shown, session.secret_hash) and access.keys.owner(shown) != session.owner:
+    if matches(shown, session.secret_hash):
+        return
+    if access.keys.owner(shown) != session.owner:
         request.app.state.manager.metrics.refused("secret")
         raise HTTPException(403, "neither the session's secret, nor the key that began it, nor an operator's key")
+    _note_use(request, session.owner)
+
+
+def _note_use(request: Request, owner: str) -> None:
+    session_id = request.path_params["session_id"]
+    # Who reads the log must not be able to open the session.
+    note_use(owner, f"{request.method} {request.url.path.replace(session_id, alias(session_id))}")
