@@ -90,6 +90,8 @@ def test_a_key_that_is_revoked_while_its_session_runs(tmp_path: Path) -> None:
         path = f"/api/sessions/{begun[GONE]['session']}/tickets"
         assert server.post(path, Authorization=f"Bearer {begun[GONE]['secret']}")[0] == 403
         assert server.post("/api/sessions", Authorization=f"Bearer {GONE}")[0] == 401
+        line, steer = {"type": "insert", "before": 0, "text": "ka"}, f"/api/sessions/{begun[GONE]['session']}/steer"
+        assert server.post(steer, line, Authorization=f"Bearer {begun[GONE]['secret']}")[0] == 403
         # Who watches keeps what was said; the other key goes on.
         assert server.post(path)[0] == 201
         send(stays, type="words", seq=3, words=["mi."])

@@ -52,13 +52,18 @@ async def managed_session(request: Request, session_id: str) -> ActiveSession:
     return session
 
 
+def is_operator(request: Request) -> bool:
+    """Whether the request has an operator's key. Without keys, everybody is the operator."""
+    access, shown = request.app.state.access, bearer(request.headers.get("authorization"))
+    return not access.keys or (bool(access.operators) and access.operators.owner(shown) is not None)
+
+
 def _check_may_manage(request: Request, session: ActiveSession | SessionOwner | None) -> None:
     """Refuses whoever may not delete and steer the session; without one, nobody knows any more whose it is."""
     access, shown = request.app.state.access, bearer(request.headers.get("authorization"))
-    if not access.keys:
-        return
-    if access.operators and access.operators.owner(shown) is not None:
-        _note_use(request, "operator")
+    if is_operator(request):
+        if access.keys:
+            _note_use(request, "operator")
         return
     if session is None:
         raise DamagedError

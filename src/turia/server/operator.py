@@ -1,8 +1,8 @@
 """`POST /api/sessions/NAME/steer`: an operator corrects and steers a session, whoever speaks in it (docs/operator.md).
 
-Whoever may delete a session may steer it: with its secret, the API key that began it, or an operator's key. What is
-asked for goes to the worker behind the inputs that it has, and leads to events, which everybody sees. If another server
-of the store has the session, that one is asked (`requests`).
+Whoever may delete a session may steer it: with its secret, the API key that began it, or an operator's key; with the
+secret only while that API key is good. What is asked for goes to the worker behind the inputs that it has, and leads to
+events, which everybody sees. If another server of the store has the session, that one is asked (`requests`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from turia.protocol.corrections import Correct, Insert, OperatorMessage, TextCha
 from turia.protocol.events import EVENTS
 from turia.protocol.values import ProtocolError
 from turia.server.captions import Captions
-from turia.server.deletion import managed_session
+from turia.server.deletion import is_operator, managed_session
 from turia.server.edits import Steered
 from turia.server.pages import page_text
 from turia.server.requests import ask_others
@@ -49,7 +49,7 @@ def add_operator(app: FastAPI) -> None:
     )
     async def steer(request: Request, session_id: str) -> JSONResponse:
         manager: SessionManager = request.app.state.manager
-        session = await managed_session(request, session_id)
+        session = await _steered_session(request, session_id)
         manager.count_steering(session)
         data = await request.body()
         manager.weigh(session.owner, data)
@@ -63,13 +63,23 @@ def add_operator(app: FastAPI) -> None:
     )
     async def may_steer(request: Request, session_id: str) -> JSONResponse:
         manager: SessionManager = request.app.state.manager
-        session = await managed_session(request, session_id)
+        session = await _steered_session(request, session_id)
         files = [file for one in manager.translators.values() if (file := one.glossary_file) is not None]
         # Where the file is on this machine is nobody's business.
         wrong = [file.problem.replace(str(file.path), file.path.name) for file in files if file.problem is not None]
         return JSONResponse(
             {"ended": session.progress.ended, "speaking": session.speaker is not None, "glossary_problems": wrong}
         )
+
+
+async def _steered_session(request: Request, session_id: str) -> ActiveSession:
+    """The session, for somebody who may steer it. Whoever has lost the key may still delete what was said with it, but
+    puts nothing before the audience any more."""
+    session = await managed_session(request, session_id)
+    if not is_operator(request) and not request.app.state.access.keys.knows(session.owner):
+        request.app.state.manager.metrics.refused("key")
+        raise HTTPException(403, "the key of this session was revoked")
+    return session
 
 
 async def steer_session(manager: SessionManager, session: ActiveSession, text: bytes) -> None:
