@@ -11,7 +11,7 @@ from starlette.types import Message
 
 from turia.protocol.events import EVENTS
 from turia.schema import JsonObject
-from turia.server.downloads import MOST_PER_SESSION, MOST_WAITING, PIECE, Downloads, InPieces, TooManyError
+from turia.server.downloads import MOST_PER_SESSION, MOST_WAITING, PIECE, Downloads, GoneError, InPieces, TooManyError
 from turia.server.stores.base import DamagedError, Store
 from turia.server.transcript import Clock, Kind, Side, TranscriptRequest
 from turia.stream.trace import Write
@@ -32,12 +32,16 @@ class Events:
         self.go.set()
         self.asked: list[tuple[str, int]] = []
         self.threads: set[str] = set()
+        self.deleted = False
 
     def events(self, session_id: str, after: int, most: int) -> tuple[int, list[JsonObject]]:
         self.go.wait(30)
         self.asked.append((session_id, after))
         self.threads.add(threading.current_thread().name)
         return after + 1, self.events_kept[after : after + most]
+
+    def load(self, session_id: str) -> str | None:
+        return None if self.deleted else session_id
 
 
 def downloads(store: Events) -> Downloads:
@@ -111,6 +115,18 @@ def test_a_session_that_has_fewer_events_than_it_should_is_damaged() -> None:
     async def ask() -> None:
         made = downloads(Events())
         with pytest.raises(DamagedError):
+            await made.get("a", TEXT, 4, True)
+        made.close()
+
+    asyncio.run(ask())
+
+
+def test_a_session_that_is_deleted_meanwhile_is_not_damaged_but_gone() -> None:
+    async def ask() -> None:
+        store = Events([])
+        store.deleted = True
+        made = downloads(store)
+        with pytest.raises(GoneError):
             await made.get("a", TEXT, 4, True)
         made.close()
 

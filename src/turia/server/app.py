@@ -32,7 +32,7 @@ from turia.server.choices import Translators
 from turia.server.cluster import Cluster, totals
 from turia.server.codes import Codes
 from turia.server.deletion import add_deletion
-from turia.server.downloads import Downloads, InPieces, TooManyError
+from turia.server.downloads import Downloads, GoneError, InPieces, TooManyError
 from turia.server.fanout import targets_of
 from turia.server.glossaries import watch_glossaries
 from turia.server.info import add_info
@@ -62,6 +62,7 @@ HEADERS = {
     # A page that was updated with the server must not run an old script against it.
     "Cache-Control": "no-cache",
 }
+NO_SESSION = "no such session"
 
 
 @dataclass(frozen=True)
@@ -353,6 +354,8 @@ def _add_sessions(app: FastAPI) -> None:
             raise HTTPException(
                 503, "many transcripts are being made; try again", manager.limits.retry_header()
             ) from None
+        except GoneError:
+            raise HTTPException(404, NO_SESSION) from None
         name = f'attachment; filename="{"session" if asked.kind == "jsonl" else f"captions-{asked.side}"}.{asked.kind}"'
         kind_of_text = f"{MEDIA_TYPES[asked.kind]}; charset=utf-8"
         return InPieces(data, media_type=kind_of_text, headers={"Content-Disposition": name})
@@ -416,5 +419,5 @@ async def _json_body(request: Request) -> JsonObject:
 async def _find(request: Request, session_id: str) -> ActiveSession:
     session = await _manager(request).find(session_id)
     if session is None:
-        raise HTTPException(404, "no such session")
+        raise HTTPException(404, NO_SESSION)
     return session

@@ -40,6 +40,10 @@ class TooManyError(Exception):
     """Too many transcripts are being made; try again later."""
 
 
+class GoneError(Exception):
+    """The session was deleted while its transcript was made."""
+
+
 class InPieces(Response):
     """An answer that waits for its client between pieces."""
 
@@ -135,4 +139,4 @@ def _all_events(store: Store, session_id: str, expected: int) -> Iterator[JsonOb
         # As much for the others, who wait for the interpreter.
         time.sleep(time.monotonic() - began)
     if last < expected:
-        raise DamagedError
+        raise GoneError if store.load(session_id) is None else DamagedError
