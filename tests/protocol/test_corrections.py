@@ -34,7 +34,12 @@ def test_what_an_operator_may_say(sent: dict[str, Any], meant: object) -> None:
     ("sent", "complaint"),
     [
         ("[1]", "expected a JSON object"),
-        ('{"type":"words","words":["a"]}', "type"),
+        (
+            '{"type":"words","words":["a"]}',
+            "type is a string, expected one of 'correct', 'insert', 'mute', 'settings', 'pause', 'end'",
+        ),
+        ('{"type":["end"]}', "type is a list, expected one of"),
+        ("{}", "missing key 'type'"),
         ('{"type":"correct","sentence":-1,"words":1,"text":"a"}', "sentence is -1, expected a number from 0"),
         ('{"type":"correct","sentence":1,"words":1,"text":"a\\nb"}', "expected one line of at most 1000 letters"),
         ('{"type":"correct","sentence":1,"words":1,"text":"a\\u202eb"}', "expected one line of at most 1000 letters"),

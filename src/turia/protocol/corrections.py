@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from turia.errors import InputError
 from turia.protocol.client_messages import EndOfStream, Pause, SettingsChange, parse_client
 from turia.protocol.values import MAX_SEQ, ProtocolError
-from turia.schema import MismatchError, Natural, Rule, Tagged, read_json, write_json
+from turia.schema import MismatchError, Natural, Rule, Tagged, one_of, read_json, write_json
 from turia.text.glossary import parse_glossary
 
 LONGEST_TEXT = 1000
@@ -98,6 +98,7 @@ _OWN: Tagged[TextChange | Mute] = Tagged({"correct": Correct, "insert": Insert, 
 MUTED = "muted"
 """Kind of the note that says from where on no words are taken (`on`), and from where on they are again (`off`)."""
 _STREAM = ("settings", "pause", "end")
+_KINDS = (*_OWN.kinds, *_STREAM)
 
 
 def parse_operator(data: str | bytes) -> OperatorMessage:
@@ -105,6 +106,8 @@ def parse_operator(data: str | bytes) -> OperatorMessage:
     try:
         found = read_json(data)
         kind = found.get("type")
+        if "type" in found and kind not in _KINDS:
+            raise MismatchError("type", kind, one_of(*_KINDS).expected)
         if kind not in _STREAM:
             return _OWN.from_json(found)
         _check_glossary(found.get("glossary"))
