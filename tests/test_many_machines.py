@@ -28,7 +28,8 @@ from tests.server.servers import free_port
 from tests.training.toy import toy_recipe
 from turia.corpus.prepare import prepare
 from turia.policy.waitk import WaitK
-from turia.protocol.client import BusyError, Follower, Speaker
+from turia.protocol.calls import BusyError
+from turia.protocol.client import Follower, Speaker
 from turia.server.choices import Translators
 from turia.stream.trace import Write
 

@@ -1,4 +1,4 @@
-"""What the client takes for a refusal, what for servers that are away, and how it comes back to them."""
+"""What the client in Python sends, and how it comes back to servers that were away."""
 
 from __future__ import annotations
 
@@ -7,106 +7,28 @@ import gc
 import io
 import json
 import signal
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.server_faults import check, collect
+from tests.protocol.front import Front
 from tests.server.backups import going_back, say_two_words
-from tests.server.servers import FakeServer, free_port
+from tests.server.servers import FakeServer
 from turia.commands.send import send
 from turia.errors import InputError
-from turia.protocol import client
+from turia.protocol import calls
 from turia.protocol.client import (
     UNACKNOWLEDGED,
-    BusyError,
     Follower,
     LostError,
     Speaker,
-    UnreachableError,
     _joined,
-    _post,
 )
 from turia.protocol.client_messages import EndOfStream, InputMessage, Pause, Words
 from turia.stream.times import SpokenWord
-
-
-class Proxy(BaseHTTPRequestHandler):
-    """Answers as its server's `answer` says."""
-
-    def do_POST(self) -> None:
-        assert isinstance(self.server, Front)
-        code, text = self.server.answer
-        self.server.asked = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing."""
-
-
-class Front(HTTPServer):
-    answer = (200, "{}")
-    asked = ""
-    """With the newest request."""
-
-
-@pytest.fixture
-def front() -> Iterator[Front]:
-    with Front(("127.0.0.1", 0), Proxy) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "error"),
-    [
-        (503, '{"detail":"all 3 streams are in use","code":"capacity"}', BusyError),
-        # Ray's proxy while an application is deployed anew, and any other without a server behind it.
-        (404, "Path '/api/sessions' not found. Ping http://.../-/routes for available routes.", BusyError),
-        (502, "<html>Bad Gateway</html>", BusyError),
-        (500, "Internal Server Error", BusyError),
-        (404, '{"detail":"no such session"}', InputError),
-        (401, '{"detail":"an API key is needed"}', InputError),
-    ],
-)
-def test_only_a_server_of_ours_refuses_for_good(front: Front, code: int, text: str, error: type[Exception]) -> None:
-    front.answer = (code, text)
-
-    async def begin() -> None:
-        async with Speaker(f"http://127.0.0.1:{front.server_port}"):
-            pass
-
-    with pytest.raises(error, match=str(code)):
-        asyncio.run(begin())
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("[]", UnreachableError),
-        ("{}", InputError),
-        ('{"session":1,"secret":2}', InputError),
-        ('{"session":"s","secret":"t","languages":[1]}', InputError),
-    ],
-)
-def test_what_is_no_answer_of_a_server_of_ours_is_told(front: Front, text: str, error: type[Exception]) -> None:
-    front.answer = (200, text)
-
-    async def begin() -> None:
-        async with Speaker(f"http://127.0.0.1:{front.server_port}"):
-            pass
-
-    with pytest.raises(error, match="of a Turia server"):
-        asyncio.run(begin())
 
 
 @pytest.mark.parametrize(("secret", "said"), [("t", "missing key 'ticket'"), ("t\\nu", "Invalid header value")])
@@ -148,14 +70,6 @@ def test_who_chooses_nothing_leaves_it_to_the_server_when_words_are_written(
 def test_k_is_for_wait_k() -> None:
     with pytest.raises(InputError, match="policy and k are both given"):
         Speaker("http://127.0.0.1:1", k=3, policy="whole")
-
-
-def test_what_is_raised_where_no_server_answers() -> None:
-    with pytest.raises(UnreachableError, match=r"http://127.0.0.1:\d+ cannot be reached: ") as caught:
-        _post(f"http://127.0.0.1:{free_port()}/api/sessions", None, None)
-    assert isinstance(caught.value, ConnectionError)
-    with pytest.raises(InputError, match="not an address"):
-        _post("http://127.0.0.1:80a/api/sessions", None, None)
 
 
 def test_a_refusal_for_good_is_told_once(front: Front, caplog: pytest.LogCaptureFixture) -> None:
@@ -235,7 +149,7 @@ def test_an_acknowledgement_while_sending_lets_the_next_word_go() -> None:
 
 
 def test_a_ticket_that_is_not_taken_costs_another(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    post, dead = client._post, ["never issued"]
+    post, dead = calls._post, ["never issued"]
 
     def first_ticket_is_dead(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
         answer = post(url, bearer, body)
@@ -247,7 +161,7 @@ def test_a_ticket_that_is_not_taken_costs_another(server: FakeServer, monkeypatc
             await speaker.end()
             check(await collect(speaker), ["ka", "le."])
 
-    monkeypatch.setattr(client, "_post", first_ticket_is_dead)
+    monkeypatch.setattr(calls, "_post", first_ticket_is_dead)
     asyncio.run(speak())
     assert dead == []
 
@@ -256,7 +170,7 @@ def test_a_ticket_that_is_not_taken_costs_another(server: FakeServer, monkeypatc
 def test_a_server_that_stops_is_left_alone_for_as_long_as_it_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    post, asked = client._post, []
+    post, asked = calls._post, []
 
     def note_the_time(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
         asked.append(time.monotonic())
@@ -274,7 +188,7 @@ def test_a_server_that_stops_is_left_alone_for_as_long_as_it_asks(
                 await asyncio.sleep(0.02)
             return asked[0] - told
 
-    monkeypatch.setattr(client, "_post", note_the_time)
+    monkeypatch.setattr(calls, "_post", note_the_time)
     with FakeServer(tmp_path, limits={"retry_after": 3.0}) as server:
         assert asyncio.run(speak()) >= 3.0
 

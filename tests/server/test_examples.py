@@ -13,7 +13,8 @@ import pytest
 
 from tests.server.servers import FakeServer
 from turia.errors import InputError
-from turia.protocol.client import BusyError, Follower, Speaker
+from turia.protocol.calls import BusyError
+from turia.protocol.client import Follower, Speaker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

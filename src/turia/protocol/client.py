@@ -14,26 +14,22 @@ has lost acknowledged data (for example after restoring a backup), the session e
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from http.client import HTTPException, InvalidURL
 from itertools import islice
 from math import isfinite
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from turia.errors import ConfigError, FormatError, InputError, ResourceError
+from turia.errors import InputError, ResourceError
+from turia.protocol.calls import BusyError, begin_session, get_ticket
 from turia.protocol.client_messages import (
     CLIENT,
     EndOfStream,
@@ -46,10 +42,9 @@ from turia.protocol.client_messages import (
     Words,
 )
 from turia.protocol.server_messages import Ack, Events, GoingAway, Refusal, TentativeText, Welcome, parse_server
-from turia.protocol.values import MAX_LETTERS, PROTOCOL, Name
-from turia.schema import from_dict, read_json, to_dict
+from turia.protocol.values import MAX_LETTERS, PROTOCOL
+from turia.schema import to_dict
 
-T = TypeVar("T")
 WORDS_PER_MESSAGE = 20
 """Even the longest words, of letters with four bytes each, then fit into the 64 KiB that a server takes."""
 UNACKNOWLEDGED = 500
@@ -57,14 +52,6 @@ UNACKNOWLEDGED = 500
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0
 Event = dict[str, Any]
 """As it came over the wire: a server of a later release may say more than this one knows."""
-
-
-class BusyError(ResourceError):
-    """The server is at its capacity, or stopping; try again later."""
-
-
-class UnreachableError(ResourceError, ConnectionError):
-    """The server does not answer, or not to the end."""
 
 
 class LostError(ResourceError):
@@ -145,12 +132,11 @@ class Follower:
 
     async def _converse(self) -> bool:
         """One connection; True when the session has ended."""
-        path = f"/api/sessions/{self.session}/tickets"
-        issued = await asyncio.to_thread(_ask, _TicketAnswer, self.url + path, self._secret)
+        ticket = await asyncio.to_thread(get_ticket, self.url, self.session, self._secret)
         async with connect(_socket_url(self.url), compression=None, max_size=2**22) as socket:
             # The newest event is asked for once more, to be compared: a store that was restored from a backup may have
             # passed its number since.
-            hello = Hello(PROTOCOL, issued.ticket, max(0, self._have - 1), self._on_tentative is not None)
+            hello = Hello(PROTOCOL, ticket, max(0, self._have - 1), self._on_tentative is not None)
             await socket.send(CLIENT.to_line(hello))
             async for text in socket:
                 match parse_server(text):
@@ -266,9 +252,7 @@ class Speaker(Follower):
         self._failure: Exception | None = None
 
     async def __aenter__(self) -> Speaker:
-        begun = await asyncio.to_thread(
-            _ask, _BegunAnswer, f"{self.url}/api/sessions", self._key, to_dict(self._chosen)
-        )
+        begun = await asyncio.to_thread(begin_session, self.url, self._key, to_dict(self._chosen))
         self.session, self._secret = begun.session, begun.secret
         if self._chosen.room is not None and begun.url is None:
             raise InputError(f"{self.url}: this server is of a release that has no rooms")
@@ -407,66 +391,3 @@ def _joined(messages: Sequence[InputMessage]) -> list[InputMessage]:
 def _socket_url(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit(parts._replace(scheme="wss" if parts.scheme == "https" else "ws", path=f"{parts.path}/socket"))
-
-
-def _detail(text: str) -> str:
-    """What a server says against a request, for people."""
-    try:
-        detail = json.loads(text)["detail"]
-        if isinstance(detail, list):  # how servers of release 0.1 list values that are not allowed
-            return "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in detail)
-    except (ValueError, KeyError, IndexError, TypeError):
-        return text
-    return str(detail)
-
-
-@dataclass(frozen=True)
-class _Language:
-    language: str
-    session: str
-
-
-@dataclass(frozen=True)
-class _BegunAnswer:
-    """The answer of a server that has begun a session."""
-
-    session: Name
-    secret: Name
-    url: str | None = None
-    languages: tuple[_Language, ...] = ()
-
-
-@dataclass(frozen=True)
-class _TicketAnswer:
-    ticket: Name
-
-
-def _ask(kind: type[T], url: str, bearer: str | None, body: dict[str, Any] | None = None) -> T:
-    """The answer to a POST, as a Turia server gives it."""
-    try:
-        return from_dict(kind, _post(url, bearer, body), pass_over=True)
-    except ConfigError as error:
-        raise InputError(f"{url}: not the answer of a Turia server: {error}") from None
-
-
-def _post(url: str, bearer: str | None, body: dict[str, Any] | None) -> dict[str, Any]:
-    """The JSON answer to a POST; what the server says against it is an error for people."""
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {bearer}"} if bearer else {})
-    request = urllib.request.Request(url, json.dumps(body or {}).encode(), headers, method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return read_json(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            text = error.read(1000).decode("utf-8", "replace")
-        # A proxy in front of servers that are away or begin anew says 404 or 502, in words of its own.
-        if error.code >= 500 or not text.startswith('{"detail":'):
-            raise BusyError(f"{url}: no stream is taken now ({error.code}): {_detail(text)}") from None
-        raise InputError(f"{url}: refused with {error.code}: {_detail(text)}") from None
-    except InvalidURL as error:
-        raise InputError(f"{url}: not an address: {error}") from None
-    except (HTTPException, FormatError) as error:
-        raise UnreachableError(f"{url}: the answer broke off, or is none of a Turia server") from error
-    except OSError as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise UnreachableError(f"{url.partition('/api/')[0]} cannot be reached: {reason}") from error
