@@ -11,6 +11,7 @@ import pytest
 
 from turia import __version__
 from turia.cli import app, main
+from turia.errors import InputError
 
 
 def test_an_unknown_key_of_a_recipe_is_one_line_with_its_place(
@@ -25,12 +26,16 @@ def test_an_unknown_key_of_a_recipe_is_one_line_with_its_place(
 
 @pytest.fixture
 def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two commands that do not end well, for as long as the test runs."""
+    """Three commands that do not end well, for as long as the test runs."""
     monkeypatch.setattr(app, "registered_commands", list(app.registered_commands))
 
     @app.command()
     def fail() -> None:
         raise RuntimeError("two\nlines")
+
+    @app.command()
+    def refuse() -> None:
+        raise InputError("the server says: \x1b[2Jgo\x07ne")
 
     @app.command()
     def interrupt() -> None:
@@ -43,6 +48,12 @@ def test_a_fault_of_ours_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "error: RuntimeError: two lines (--debug shows where)\n"
     assert main(["fail", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("faulty")
+def test_an_error_gives_a_terminal_no_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["refuse"]) == 2
+    assert capsys.readouterr().err == "error: the server says: \ufffd[2Jgo\ufffdne\n"
 
 
 @pytest.mark.usefixtures("faulty")

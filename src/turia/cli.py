@@ -21,6 +21,7 @@ from turia import __version__
 from turia.commands import installed, library, live, policy, scores, segmenter, serving, training
 from turia.commands.extras import missing_extra
 from turia.errors import Stopped, TuriaError
+from turia.text.harmless import harmless
 
 # Typer names only this usage error; its base is the usage error of the click that it carries.
 USAGE_ERROR = typer.BadParameter.__mro__[1]
@@ -113,7 +114,8 @@ def _one_line(error: Exception) -> str:
         message = f"{error.filename or 'what was to be written'}: {error.strerror}"
     else:
         message = missing_extra(error) or f"{type(error).__name__}: {error} (--debug shows where)"
-    return " ".join(message.split())
+    # It may repeat what a file or a server says.
+    return harmless(" ".join(message.split()))
 
 
 def _print_version(asked: bool) -> None:

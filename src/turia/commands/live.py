@@ -25,6 +25,7 @@ from turia.errors import InputError, Stopped
 from turia.formats.asr_feeds import InputFormat
 from turia.formats.output import OutputFormat
 from turia.stream.silence import PAUSE
+from turia.text.harmless import harmless
 
 Feed = Annotated[
     InputFormat,
@@ -252,7 +253,8 @@ def send(
             latencies=latency or (),
         )  # fmt: skip
         async with chosen as speaker:
-            print(speaker.page, f"Operator: {speaker.operator_page}", sep="\n", file=sys.stderr, flush=True)
+            pages = (speaker.page, f"Operator: {speaker.operator_page}")
+            print(*map(harmless, pages), sep="\n", file=sys.stderr, flush=True)
             return await run(speaker, heard_in(file, feed, pause, partials), sys.stdout, pause=pause)
 
     if signal := asyncio.run(speak()):

@@ -7,14 +7,9 @@ from typing import Literal, TextIO
 from turia.formats.subtitles import Cue, CueMaker, Format, format_cue, header
 from turia.stream.speakers import named_speaker
 from turia.stream.trace import End, Record, SentenceEnd, Write, header_line, record_line
+from turia.text.harmless import harmless
 
 OutputFormat = Literal["text", "jsonl", "srt", "vtt"]
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
-
-
-def harmless(word: str) -> str:
-    """A word without control characters: a terminal obeys those, and whoever speaks or records could give it orders."""
-    return word if word.isprintable() else word.translate(_CONTROLS)
 
 
 class TextOutput:
