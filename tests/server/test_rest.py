@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser
 
 from tests.server.fakes import fake_translators
 from tests.server.servers import FakeServer
@@ -33,6 +35,13 @@ CHOICE = StreamChoice("de-en", WaitK(4), punctuation=True)
 
 def test_a_text_is_translated(server: FakeServer) -> None:
     assert server.post("/translate", {"q": "ka le mi.", **PAIR}) == (200, {"translatedText": "ka le mi"})
+
+
+def test_letters_of_broken_forms_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    parser = MultipartParser(b"x")
+    with pytest.raises(MultipartParseError):
+        parser.write(b"secret words")
+    assert caplog.records == []
 
 
 def test_lines_stay_lines(server: FakeServer) -> None:

@@ -45,8 +45,6 @@ def configure(level: Level = "info", form: Format = "text") -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     logging.getLogger("turia").setLevel(level.upper())
-    # It repeats letters of forms that it cannot read, a line for each.
-    logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 def alias(session_id: str) -> str:

@@ -11,6 +11,7 @@ An error has its message under "error", beside what `answers` says; it never rep
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -38,6 +39,9 @@ from turia.server.limits import Bucket
 from turia.server.session import ActiveSession, EventReader
 from turia.server.sessions import SessionManager
 from turia.server.stores.base import EVENTS_AT_ONCE, DamagedError, StoreError
+
+# It logs letters of forms that it cannot read, a line for each.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 LONGEST_TEXT = 2000
 """Words of a request; what takes longer than people wait for an answer is for the socket."""
