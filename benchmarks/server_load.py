@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from turia.protocol.client import BusyError, Speaker
+from turia.protocol.calls import BusyError
+from turia.protocol.client import Speaker
 from turia.server.capacity import WORDS_PER_SECOND
 
 MOST_SECONDS = 0.5

@@ -37,7 +37,8 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.server.servers import ENVIRONMENT, ROOT, free_port
 from turia.cli import main as turia
-from turia.protocol.client import BusyError, Speaker
+from turia.protocol.calls import BusyError
+from turia.protocol.client import Speaker
 
 MODEL = "de-en"
 SPEECH = (ROOT / "src/turia/server/static/sample.de.txt").read_text(encoding="utf-8").split()
