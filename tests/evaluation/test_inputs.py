@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +133,15 @@ def test_what_does_not_fit_is_refused(write: Write, changed: dict[str, str | byt
     with pytest.raises(InputError, match=message) as caught:
         from_actions(write(**changed), resegmented="resegmented" in changed)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("compress", "unpacks"), [(gzip.compress, "gunzip"), (lzma.compress, "unxz"), (bz2.compress, "bunzip2")]
+)
+def test_a_compressed_file_is_refused_as_one(write: Write, compress: Callable[[bytes], bytes], unpacks: str) -> None:
+    files = write(reference=compress(FILES["reference"].encode()))
+    with pytest.raises(InputError, match=rf"reference: a compressed file; unpack it first \({unpacks}\)$"):
+        from_actions(files)
 
 
 def test_a_missing_file_and_a_folder_are_refused(write: Write, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from turia.stream.trace import End, SentenceEnd, Trace, Write, parse_trace
 
 A_SECOND = 1_000_000
 """In microseconds."""
+_COMPRESSED = {b"\x1f\x8b": "gunzip", b"\xfd7zXZ\x00": "unxz", b"BZh": "bunzip2", b"\x28\xb5\x2f\xfd": "unzstd"}
+"""How compressed files begin, and what unpacks them."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,9 @@ def read_text(path: Path, may_be_blank: bool = False) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        for begins, unpacks in _COMPRESSED.items():
+            if data.startswith(begins):
+                raise FormatError(f"a compressed file; unpack it first ({unpacks})", path) from error
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(
             f"not UTF-8: byte 0x{data[error.start]:02x}; convert the file to UTF-8", path, line
