@@ -101,6 +101,19 @@ def test_each_line_may_be_a_stream_of_its_own(write: Write) -> None:
     assert (second.source_lengths, second.words, second.delays) == ([2], [], [])
 
 
+def test_source_words_may_be_read_after_the_last_word(write: Write) -> None:
+    files = write(actions="R W R R W W W W\nR R\n")
+    stream = stream_from_actions(files["source"], files["reference"], files["hypothesis"], files["actions"])
+    assert stream.delays == [1, 3, 3, 3, 3]
+
+
+def test_a_line_of_its_own_may_end_before_it_is_read(write: Write) -> None:
+    files = write(hypothesis="one two\nfour\n", actions="RWRW\nRW\n")
+    first, second = sentences_from_actions(files["source"], files["reference"], files["hypothesis"], files["actions"])
+    assert (first.source_lengths, first.delays) == ([3], [1, 2])
+    assert (second.source_lengths, second.delays) == ([2], [1])
+
+
 def test_lines_end_with_newlines_alone(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes("\ufeffa\u2028b\r\n\nc".encode())
@@ -114,6 +127,7 @@ def test_lines_end_with_newlines_alone(tmp_path: Path) -> None:
         ({"actions": "R W R R W\nW R W R W W\n"}, r"actions:2: 6 writes, but .*hypothesis has 5 words"),
         ({"actions": "R W R R W W R W\nR\n"}, r"actions:2: 4 writes, but .*hypothesis has 5 words"),
         ({"actions": "R W R R W W R W R W\nR\n"}, r"actions:2: 6 reads, but the source has 5 words"),
+        ({"actions": "R W R R W W R\nW W\n"}, r"actions:2: ends after 4 reads, but the source has 5 words; if .* an R"),
         ({"source": ""}, r"source: an empty file"),
         ({"reference": "\n \n"}, r"reference: an empty file"),
         ({"hypothesis": ""}, r"hypothesis: an empty file"),

@@ -202,6 +202,7 @@ def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, acti
             raise FormatError(
                 f"{len(delays)} writes, but that line of {hypothesis} has {len(words)} words", actions, number + 1
             )
+        # Fewer are no fault: a system may end a sentence before it has read all of it.
         if len(steps) - len(words) > source_words:
             raise FormatError(
                 f"{len(steps) - len(words)} reads, but that line of {source} has {source_words} words",
@@ -305,7 +306,10 @@ def _check_line_count(path: Path, lines: int, reference: Path, references: int) 
 def _check_counts(
     steps: Sequence[Action], lines: Sequence[str], source_words: int, hypothesis: Path, actions: Path, text: str
 ) -> None:
-    """As many writes as words, and no more reads than the source has words."""
+    """As many writes as words, and as many reads as the source has words.
+
+    Fewer reads are a stream that was interrupted, or a log that was: see `_check_whole`.
+    """
     words = sum(len(line.split()) for line in lines)
     writes = steps.count(Action.WRITE)
     counts = f"{writes} writes, but {hypothesis} has {words} words"
@@ -319,6 +323,13 @@ def _check_counts(
             f"{reads} reads, but the source has {source_words} words",
             actions,
             _line_of_letter(text, "R", source_words),
+        )
+    if reads < source_words:
+        raise FormatError(
+            f"ends after {reads} reads, but the source has {source_words} words; if the system was done before it had "
+            "read them, write an R for each of the others at the end",
+            actions,
+            len(text.splitlines()),
         )
 
 
