@@ -66,3 +66,5 @@ def test_the_measure_of_the_page_is_reported_once_it_is_in_the_table(monkeypatch
     monkeypatch.setattr("turia.evaluation.measures.MEASURES", [*MEASURES, names["length_ratio"]])
     report = evaluate([replace(STREAM, segments=SEGMENTS[0])], EvaluationOptions())
     assert report.as_json()["length ratio"] == 3 / 5
+    without = evaluate([StreamLog([2], [""], ["a", "b"], [1, 2])], EvaluationOptions())
+    assert without.as_json()["length ratio"] is None
