@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "segmenter": {*PURE, "system"},
     "engine": {*PURE, "segmenter"},
     "runtime": {*PURE, "segmenter", "engine", "system"},
-    "evaluation": {"stream"},
+    "evaluation": {"stream", "text"},
     "protocol": {"stream", "policy", "text"},
     "formats": {*PURE, "segmenter", "runtime", "engine", "evaluation", "system"},
     "speech": {"stream", "system"},

@@ -112,7 +112,7 @@ def test_keys(tmp_path: Path) -> None:
     finding = only(check_keys(path))
     assert (finding.state, finding.mend) == ("warning", f"chmod 600 {path}")
     path.chmod(0o600)
-    assert only(check_keys(path)).found == f"{path}: 1 keys"
+    assert only(check_keys(path)).found == f"{path}: 1 key"
 
 
 def test_a_model_that_was_altered(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def test_sentence_by_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "|resegmenter:none|" in data["signature"]
 
 
+def test_one_sentence_is_named_as_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = {"prediction": "one", "reference": "one", "source_length": 1, "delays": [1]}
+    (folder / "instances.log").write_text(json.dumps(log) + "\n", encoding="utf-8")
+    assert main(["evaluate", "--instances", "instances.log"]) == 0
+    assert "\n1 sentence, 0 of them without words\n" in capsys.readouterr().out
+
+
 def test_resegment_prints_a_line_for_each_reference(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["resegment", "--hypothesis", "hypothesis", "--reference", "reference"]) == 0
     assert capsys.readouterr().out == "One two three .\nFour five .\n"
@@ -89,7 +96,7 @@ def test_resegment_prints_a_line_for_each_reference(folder: Path, capsys: pytest
         ("actions", b"R R W R W R W W R W R W W\n", "error: actions:1: 6 reads, but the source has 5 words"),
         ("actions", None, "error: actions: no such file"),
         ("hypothesis", b"", "error: hypothesis: an empty file"),
-        ("source", b"eins\n", "error: source:1: ends here: source has 1 lines, but reference has 2"),
+        ("source", b"eins\n", "error: source:1: ends here: source has 1 line, but reference has 2"),
         ("reference", b"One\nTw\xff\n", "error: reference:2: not UTF-8: byte 0xff"),
     ],
 )

@@ -134,11 +134,11 @@ def test_lines_end_with_newlines_alone(tmp_path: Path) -> None:
         ({"actions": ""}, r"actions: an empty file"),
         ({"actions": "\n"}, r"actions:1: 0 writes, but .*hypothesis has 5 words"),
         ({"source": "eins\n\nzwei\n"}, r"reference:2: ends here: .*source has 3 lines, but .*reference has 2"),
-        ({"source": "eins zwei\n"}, r"source:1: ends here: .*source has 1 lines, but .*reference has 2"),
+        ({"source": "eins zwei\n"}, r"source:1: ends here: .*source has 1 line, but .*reference has 2"),
         ({"source": "eins zwei drei vier fünf\n\n"}, r"source:2: an empty line: a sentence without source words"),
         ({"reference": b"one\ntw\xf6\n"}, r"reference:2: not UTF-8: byte 0xf6"),
-        ({"resegmented": "one two three\n"}, r"resegmented:1: 1 lines, expected one for each of 2 references"),
-        ({"resegmented": "one\n\n\n\n"}, r"resegmented:3: 4 lines, expected one for each of 2 references"),
+        ({"resegmented": "one two three\n"}, r"resegmented:1: 1 line, expected one for each reference \(2\)"),
+        ({"resegmented": "one\n\n\n\n"}, r"resegmented:3: 4 lines, expected one for each reference \(2\)"),
         ({"resegmented": "one two\nfour\n"}, r"resegmented:2: found 'four' where the hypothesis has 'three'"),
         ({"resegmented": "one two\nthree four\n"}, r"resegmented:2: 4 words, but the hypothesis has 5"),
     ],
@@ -189,10 +189,10 @@ def test_a_trace_that_ended_before_the_source_did_is_refused(write: Write) -> No
     ("hypothesis", "actions", "message"),
     [
         ("one\nfour\n", "R W\nR Q\n", r"actions:2: column 3: expected R or W, found 'Q'"),
-        ("one\nfour\n", "R W\nR W W\n", r"actions:2: 2 writes, but that line of .*hypothesis has 1 words"),
+        ("one\nfour\n", "R W\nR W W\n", r"actions:2: 2 writes, but that line of .*hypothesis has 1 word"),
         ("one\nfour\n", "R W\nR R R W\n", r"actions:2: 3 reads, but that line of .*source has 2 words"),
-        ("one\n", "R W\nR W\n", r"hypothesis:1: ends here: .*hypothesis has 1 lines, but .*reference has 2"),
-        ("one\nfour\n", "R W\n", r"actions:1: ends here: .*actions has 1 lines, but .*reference has 2"),
+        ("one\n", "R W\nR W\n", r"hypothesis:1: ends here: .*hypothesis has 1 line, but .*reference has 2"),
+        ("one\nfour\n", "R W\n", r"actions:1: ends here: .*actions has 1 line, but .*reference has 2"),
     ],
 )
 def test_sentences_that_do_not_fit_are_refused(write: Write, hypothesis: str, actions: str, message: str) -> None:

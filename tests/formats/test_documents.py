@@ -258,9 +258,9 @@ def test_files_out_of_step_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [
-        ("<talkid>1</talkid>\na\nb\n", "<talkid>1</talkid>\nx\n", "document '1' has 1 sentences, but 2 in a"),
+        ("<talkid>1</talkid>\na\nb\n", "<talkid>1</talkid>\nx\n", "document '1' has 1 sentence, but 2 in a"),
         ("<talkid>1</talkid>\na\n", "<talkid>2</talkid>\nx\n", "document '2', where a has '1'"),
-        ("<talkid>1</talkid>\na\n<talkid>2</talkid>\nb\n", "<talkid>1</talkid>\nx\n", "has 1 documents"),
+        ("<talkid>1</talkid>\na\n<talkid>2</talkid>\nb\n", "<talkid>1</talkid>\nx\n", "has 1 document"),
         ("a\n", "x\n", "a:1: a sentence before the first"),
         ("<title>T</title>\na\n", "<title>T</title>\nx\n", "a talk without <talkid>"),
     ],

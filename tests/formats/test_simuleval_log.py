@@ -37,7 +37,7 @@ def test_simuleval_scores_our_log_as_we_do(scorers: Scorers, tmp_path: Path) -> 
         # The delay over this length would be no number.
         ('{"prediction":"a","reference":"b","source_length":1e-300,"delays":[1e15]}', "log:1: source_length is 1e-300"),
         ('{"prediction":"a","reference":"b","source_length":2,"delays":"x"}', "log:1: delays is not a list"),
-        ('{"prediction":"a b","reference":"b","source_length":2,"delays":[1]}', "log:1: 2 words, but 1 delays"),
+        ('{"prediction":"a b","reference":"b","source_length":2,"delays":[1]}', "log:1: 2 words, but 1 delay"),
         ('{"prediction":"a","reference":"b","source_length":2,"delays":[NaN]}', "log:1: not JSON: NaN is not a JSON"),
         (
             '{"prediction":"a","reference":"b","source_length":Infinity,"delays":[1]}',

@@ -643,7 +643,7 @@ def test_a_key_is_asked_for_and_a_full_server_gives_the_words_back(browser: Brow
         second.goto(server.url)
         second.evaluate("sessionStorage.setItem('turia-key', 'a-key-of-many-letters')")
         type_words(second, "le mi ")
-        expect(second.locator("#status")).to_have_text("all 1 streams are in use")
+        expect(second.locator("#status")).to_have_text("the only stream is in use")
         expect(second.locator("#typed")).to_have_value("le mi ")
         for page in (first, second):
             page.context.close()

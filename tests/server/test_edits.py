@@ -51,7 +51,7 @@ def test_lines_that_are_not_there_are_refused() -> None:
         edits.check(Correct(5, 1, "a"), newest=4)
     with pytest.raises(ProtocolError, match="there is no sentence 5 yet"):
         edits.check(Insert(5, "a"), newest=4)
-    with pytest.raises(ProtocolError, match="1 lines were put in; there is no number 1"):
+    with pytest.raises(ProtocolError, match="there is no line 1 of those put in; so far: 1"):
         edits.check(Insert(0, "a", 1), newest=4)
 
 

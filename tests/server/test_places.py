@@ -77,6 +77,17 @@ def test_a_fast_speaker_takes_the_places_of_twenty(room: Room, code: str | None)
         assert str(found) == "2 fast speakers use all 30 streams"
 
 
+def test_one_stream_is_named_as_one() -> None:
+    none_left = shortage(Room(slow=1).speakers, "another", Limits(streams=1, streams_per_key=1), 0.0)
+    none_of_key = shortage(Room(slow=1).speakers, "a", Limits(streams=30, streams_per_key=1), 0.0)
+    one_fast = shortage(Room(fast=1).speakers, "another", Limits(streams=20, streams_per_key=20), 0.0)
+    assert [str(found) for found in (none_left, none_of_key, one_fast)] == [
+        "the only stream is in use",
+        "the only stream of this key is in use",
+        "one fast speaker uses all 20 streams",
+    ]
+
+
 def test_a_fast_speaker_uses_up_the_places_of_his_key() -> None:
     speakers, limits = Room(fast=1).speakers, Limits(streams=30, streams_per_key=19)
     found = shortage(speakers, "a", limits, 0.0)

@@ -35,6 +35,7 @@ from turia.server.serve import listen, read_keys, url_of
 from turia.server.stores.sqlite import SCHEMA_VERSION
 from turia.speech.choice import load_factory, parse_language_choice
 from turia.speech.recogniser import RATE
+from turia.text.counted import counted
 
 State = Literal["ok", "warning", "problem"]
 OTHER_FILES = 200
@@ -227,7 +228,9 @@ def _check_file(path: Path) -> Iterator[Finding]:
         mend = "install that release, or move the file away"
         yield Finding("sessions", "problem", f"{path}: of a newer release (version {version})", mend)
     else:
-        yield Finding("sessions", "ok", f"{path}: whole; {count} sessions, {path.stat().st_size / 1e6:.1f} MB")
+        yield Finding(
+            "sessions", "ok", f"{path}: whole; {counted(count, 'session')}, {path.stat().st_size / 1e6:.1f} MB"
+        )
 
 
 def check_keys(path: Path) -> Iterator[Finding]:
@@ -239,7 +242,7 @@ def check_keys(path: Path) -> Iterator[Finding]:
     if path.stat().st_mode & 0o077:
         yield Finding("keys", "warning", f"{path}: others may read it", f"chmod 600 {path}")
     else:
-        yield Finding("keys", "ok", f"{path}: {count} keys")
+        yield Finding("keys", "ok", f"{path}: {counted(count, 'key')}")
 
 
 def check_store(url: str) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from turia.commands.extras import needs
 from turia.errors import InputError
 from turia.evaluation.latency import DAL_SCALE
 from turia.evaluation.options import Convention, EvaluationOptions, Unit
+from turia.text.counted import counted
 
 Files = list[Path] | None
 WIDE = 200
@@ -74,7 +75,7 @@ def evaluate(
         print(json.dumps(report.as_json(), ensure_ascii=False, allow_nan=False))
     else:
         Console().print(report.as_table())
-        print(f"{report.sentences} sentences, {report.empty} of them without words")
+        print(f"{counted(report.sentences, 'sentence')}, {report.empty} of them without words")
         print(report.signature)
         for figure in report.signed():
             print(f"{figure.name}|{figure.signature}")

@@ -22,6 +22,7 @@ from turia.commands.options import (
 )
 from turia.errors import InputError, Stopped
 from turia.stream.silence import PAUSE
+from turia.text.counted import counted
 
 
 def serve(
@@ -172,7 +173,9 @@ def serve(
         if streams is not None:
             return streams
         measured = measured_streams(loaded, FIRST_SECONDS)
-        print(f"This machine holds {measured} streams at once, as measured now; --streams sets another number.")
+        print(
+            f"This machine holds {counted(measured, 'stream')} at once, as measured now; --streams sets another number."
+        )
         return measured
 
     if ray and store is not None:

@@ -30,6 +30,7 @@ from turia.stream.times import Heard, Silent, SpokenTimes, SpokenWord, UnstableT
 from turia.stream.trace import Record, Write
 from turia.system.reading import live_lines, live_words, make_blocking, opened, source_name
 from turia.system.signals import StopRequests
+from turia.text.counted import counted
 from turia.text.glossary import Glossary
 
 _OUTPUT = "standard output"
@@ -235,7 +236,7 @@ def _is_file(path: Path, source: BufferedReader) -> bool:
 
 def _warn(count: int, what: str) -> None:
     if count:
-        warn(f"{count} {'word' if count == 1 else 'words'} {what}")
+        warn(f"{counted(count, 'word')} {what}")
 
 
 def warn(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from turia.config import Corpus
 from turia.errors import ConfigError
 from turia.schema import from_dict
+from turia.text.counted import counted
 
 CORPUS_FILE, REPORT_FILE = "corpus.tsv.xz", "backtranslation.json"
 
@@ -55,8 +56,9 @@ class BacktranslateReport:
     def lines(self) -> list[str]:
         """For people, one fact a line."""
         reasons = [f"{reason.replace('_', ' ')} {count}" for reason, count in vars(self.dropped).items() if count]
+        documents = counted(self.documents, "document")
         return [
-            f"{self.documents} documents, {self.pairs} pairs: {self.words} words of {self.text_language}, "
+            f"{documents}, {counted(self.pairs, 'pair')}: {self.words} words of {self.text_language}, "
             f"{self.written_words} words of {self.written_language} by {self.model}",
             f"dropped: {', '.join(reasons) or 'nothing'}",
         ]

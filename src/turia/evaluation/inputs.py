@@ -24,6 +24,7 @@ from turia.stream.actions import Action, parse_actions
 from turia.stream.delays import delays_from_actions
 from turia.stream.times import sentence_times
 from turia.stream.trace import End, SentenceEnd, Trace, Write, parse_trace
+from turia.text.counted import counted
 
 A_SECOND = 1_000_000
 """In microseconds."""
@@ -200,12 +201,15 @@ def sentences_from_actions(source: Path, reference: Path, hypothesis: Path, acti
         delays, words, source_words = delays_from_actions(steps), line.split(), lengths[number]
         if len(delays) != len(words):
             raise FormatError(
-                f"{len(delays)} writes, but that line of {hypothesis} has {len(words)} words", actions, number + 1
+                f"{counted(len(delays), 'write')}, but that line of {hypothesis} has {counted(len(words), 'word')}",
+                actions,
+                number + 1,
             )
         # Fewer are no fault: a system may end a sentence before it has read all of it.
-        if len(steps) - len(words) > source_words:
+        reads = len(steps) - len(words)
+        if reads > source_words:
             raise FormatError(
-                f"{len(steps) - len(words)} reads, but that line of {source} has {source_words} words",
+                f"{counted(reads, 'read')}, but that line of {source} has {counted(source_words, 'word')}",
                 actions,
                 number + 1,
             )
@@ -272,13 +276,15 @@ def _read_segments(path: Path | None, words: Sequence[str], sentences: int) -> l
     segments = [line.split() for line in read_lines(path, may_be_blank=True)]
     if len(segments) != sentences:
         line = min(len(segments), sentences + 1)
-        raise FormatError(f"{len(segments)} lines, expected one for each of {sentences} references", path, line)
+        raise FormatError(
+            f"{counted(len(segments), 'line')}, expected one for each reference ({sentences})", path, line
+        )
     numbered = [(line, word) for line, segment in enumerate(segments, start=1) for word in segment]
     for (line, word), expected in zip(numbered, words, strict=False):
         if word.casefold() != expected.casefold():
             raise FormatError(f"found {word!r} where the hypothesis has {expected!r}", path, line)
     if len(numbered) != len(words):
-        raise FormatError(f"{len(numbered)} words, but the hypothesis has {len(words)}", path, len(segments))
+        raise FormatError(f"{counted(len(numbered), 'word')}, but the hypothesis has {len(words)}", path, len(segments))
     # The hypothesis's own spelling: quality is measured with case.
     rest = iter(words)
     return [[next(rest) for _ in segment] for segment in segments]
@@ -289,7 +295,7 @@ def _check_whole(trace: Trace, source_words: int, path: Path) -> None:
     if not trace.records or not isinstance(trace.records[-1], End):
         raise FormatError('the trace is not whole: its last line is no "type":"end"; translate the source again', path)
     if trace.source_words() < source_words:
-        cause = f"the stream ended after {trace.source_words()} words, but the source has {source_words}"
+        cause = f"the stream ended after {counted(trace.source_words(), 'word')}, but the source has {source_words}"
         raise FormatError(f"{cause}; translate the source again", path)
 
 
@@ -297,7 +303,7 @@ def _check_line_count(path: Path, lines: int, reference: Path, references: int) 
     if lines != references:
         shorter = path if lines < references else reference
         raise FormatError(
-            f"ends here: {path} has {lines} lines, but {reference} has {references}",
+            f"ends here: {path} has {counted(lines, 'line')}, but {reference} has {references}",
             shorter,
             min(lines, references),
         )
@@ -312,7 +318,7 @@ def _check_counts(
     """
     words = sum(len(line.split()) for line in lines)
     writes = steps.count(Action.WRITE)
-    counts = f"{writes} writes, but {hypothesis} has {words} words"
+    counts = f"{counted(writes, 'write')}, but {hypothesis} has {counted(words, 'word')}"
     if writes > words:
         raise FormatError(counts, actions, _line_of_letter(text, "W", words))
     if writes < words:
@@ -320,14 +326,14 @@ def _check_counts(
     reads = len(steps) - writes
     if reads > source_words:
         raise FormatError(
-            f"{reads} reads, but the source has {source_words} words",
+            f"{counted(reads, 'read')}, but the source has {counted(source_words, 'word')}",
             actions,
             _line_of_letter(text, "R", source_words),
         )
     if reads < source_words:
         raise FormatError(
-            f"ends after {reads} reads, but the source has {source_words} words; if the system was done before it had "
-            "read them, write an R for each of the others at the end",
+            f"ends after {counted(reads, 'read')}, but the source has {counted(source_words, 'word')}; if the system "
+            "was done before it had read them, write an R for each of the others at the end",
             actions,
             len(text.splitlines()),
         )

@@ -33,6 +33,7 @@ from turia.runtime.kernels import named
 from turia.segmenter.online import GivenSegmenter
 from turia.stream.sentences import offsets
 from turia.stream.trace import Write
+from turia.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -332,7 +333,7 @@ def bench(
     used["after the stream"] = memory()
     rates = {}
     for number, streams in enumerate(amounts.streams):
-        show(0.2 + 0.3 * number / len(amounts.streams), f"{streams} streams")
+        show(0.2 + 0.3 * number / len(amounts.streams), counted(streams, "stream"))
         rates[streams] = together(model, settings, streams, amounts.stream_words)
     show(0.5, f"a stream of {amounts.marks[-1]:,} words")
     grown = growth(growth_model[1](), settings, amounts.marks, amounts.stretch)

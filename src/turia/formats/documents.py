@@ -23,6 +23,7 @@ from lxml import etree
 
 from turia.config import Corpus
 from turia.errors import ConfigError, FormatError
+from turia.text.counted import counted
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,12 @@ def read_xml(source: Path, target: Path) -> Iterator[Document]:
     for number, (left, right) in enumerate(zip_longest(_xml_side(source), _xml_side(target)), start=1):
         if left is None or right is None:
             short, other = (source, target) if left is None else (target, source)
-            raise FormatError(f"has {number - 1} documents, but {other.name} has more", short)
+            raise FormatError(f"has {counted(number - 1, 'document')}, but {other.name} has more", short)
         if left.id != right.id:
             raise FormatError(f"document {right.id!r}, where {source.name} has {left.id!r}", target, right.line)
         if len(left.sentences) != len(right.sentences):
             raise FormatError(
-                f"document {right.id!r} has {len(right.sentences)} sentences, "
+                f"document {right.id!r} has {counted(len(right.sentences), 'sentence')}, "
                 f"but {len(left.sentences)} in {source.name}",
                 target,
                 right.line,

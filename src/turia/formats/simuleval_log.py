@@ -19,6 +19,7 @@ from typing import Any, Never
 from turia.errors import FormatError
 from turia.evaluation.inputs import StreamLog, read_lines
 from turia.formats.recording import Recording
+from turia.text.counted import counted
 
 LOG_FILE, CONFIG_FILE = "instances.log", "config.yaml"
 _SMALLEST, _LARGEST = 0.001, 1e15
@@ -69,7 +70,11 @@ def _stream(line: str, path: Path, number: int) -> StreamLog:
         raise FormatError("delays go back, or begin below 0; expected what had been read at each word", path, number)
     words = prediction.split()
     if len(words) != len(delays):
-        raise FormatError(f"{len(words)} words, but {len(delays)} delays; expected words as the unit", path, number)
+        raise FormatError(
+            f"{counted(len(words), 'word')}, but {counted(len(delays), 'delay')}; expected words as the unit",
+            path,
+            number,
+        )
     # By single spaces: one too many, or at the end of a line, is a word to SimulEval.
     return StreamLog([length], [reference.strip()], words, delays, simuleval_words=[len(reference.split(" "))])
 

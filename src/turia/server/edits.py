@@ -32,7 +32,9 @@ class Edits:
         if line > newest:
             raise ProtocolError("message", f"there is no sentence {line} yet; the newest is {newest}")
         if isinstance(message, Insert) and message.number is not None and message.number >= self.inserted:
-            raise ProtocolError("message", f"{self.inserted} lines were put in; there is no number {message.number}")
+            raise ProtocolError(
+                "message", f"there is no line {message.number} of those put in; so far: {self.inserted}"
+            )
 
     def event(self, message: TextChange, ms: float) -> Correction | Insertion:
         """The change as everybody sees it."""

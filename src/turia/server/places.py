@@ -62,7 +62,7 @@ def shortage(holding: Sequence[Holder], owner: str, limits: Limits, now: float, 
     if work_of(holding, now) + more >= limits.streams:
         return RefusedError("capacity", all_taken(len(holding) + more, limits.streams))
     if work_of((session for session in holding if session.owner == owner), now) + more >= limits.streams_per_key:
-        return RefusedError("key-capacity", f"all {limits.streams_per_key} streams of this key are in use")
+        return RefusedError("key-capacity", all_taken_of_key(limits.streams_per_key))
     return None
 
 
@@ -85,8 +85,15 @@ def shortage_of_all(together: Totals, waiting: Sequence[str], owner: str, stream
 def all_taken(open_streams: int, capacity: int) -> str:
     """The message to somebody for whom there is no place."""
     if open_streams >= capacity:
-        return f"all {capacity} streams are in use"
+        return "the only stream is in use" if capacity == 1 else f"all {capacity} streams are in use"
+    if open_streams == 1:
+        return f"one fast speaker uses all {capacity} streams"
     return f"{open_streams} fast speakers use all {capacity} streams"
+
+
+def all_taken_of_key(most: int) -> str:
+    """The same to the holder of a key."""
+    return "the only stream of this key is in use" if most == 1 else f"all {most} streams of this key are in use"
 
 
 def seconds_to_wait(pace: Pace, words: int, others: float, capacity: int, now: float) -> float:

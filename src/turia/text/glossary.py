@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from turia.errors import ConfigError
 from turia.schema import has_half_characters
+from turia.text.counted import counted
 from turia.text.normalise import clean, normalise_word
 
 MOST_TERMS = 1000
@@ -110,7 +111,7 @@ class Glossary:
         return len(self.terms)
 
     def __str__(self) -> str:
-        return f"{len(self)} {'term' if len(self) == 1 else 'terms'} ({self.digest})"
+        return f"{counted(len(self), 'term')} ({self.digest})"
 
     @cached_property
     def text(self) -> str:

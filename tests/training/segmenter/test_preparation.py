@@ -24,7 +24,7 @@ def test_corpora_without_words_are_refused(tmp_path: Path) -> None:
 def test_a_dev_set_has_a_sentence_for_each_window(tmp_path: Path) -> None:
     write_corpus(tmp_path / "train.tsv", 1, 60)
     write_corpus(tmp_path / "dev.tsv", 2, 1)
-    with pytest.raises(InputError, match="the dev corpora hold 1 sentences in 'de', expected at least 2"):
+    with pytest.raises(InputError, match="the dev corpora hold 1 sentence in 'de', expected at least 2"):
         train(toy_recipe(tmp_path))
 
 

@@ -22,6 +22,7 @@ from turia.policy.chunk import source_head, target_head
 from turia.runtime.folder import WEIGHTS_FILE, read_sums
 from turia.runtime.heads import HeadList, head_file
 from turia.runtime.translator import Translator, find_model
+from turia.text.counted import counted
 from turia.training.policy.alignment import Links, align_once
 from turia.training.policy.chunks import ChunkEnd, chunk_ends
 from turia.training.policy.heads import (
@@ -101,7 +102,7 @@ def train(recipe: PolicyRecipe, show: Show) -> PolicyReport:
     export_model(again, recipe.export, heads=[heads_folder / name for name in listed.files()])
     # What does not fit is found here, and not by the first stream.
     Translator.load(recipe.export)
-    show(1.0, f"{len(heads)} heads")
+    show(1.0, counted(len(heads), "head"))
     return PolicyReport(recipe.export, len(links), learner.sentences, tuple(learner.figures))
 
 

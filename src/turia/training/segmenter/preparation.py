@@ -12,6 +12,7 @@ from turia.errors import InputError
 from turia.schema import to_dict
 from turia.segmenter.window import PAST
 from turia.system.files import write_file
+from turia.text.counted import counted
 from turia.text.vocabulary import Vocabulary
 
 
@@ -33,7 +34,7 @@ def prepare(recipe: SegmenterRecipe, folder: Path) -> Vocabulary:
     # Each window is scored on its own part of dev.
     if dev.ends.sum() < len(recipe.model.windows):
         raise InputError(
-            f"the dev corpora hold {dev.ends.sum()} sentences in {recipe.language!r}, "
+            f"the dev corpora hold {counted(int(dev.ends.sum()), 'sentence')} in {recipe.language!r}, "
             f"expected at least {len(recipe.model.windows)}, one for each window"
         )
     dev.encode(vocabulary).save(folder, "dev")
