@@ -35,6 +35,14 @@ def test_models_are_found_by_their_names(tmp_path: Path, monkeypatch: pytest.Mon
         find_model("nllb")
 
 
+def test_an_empty_name_is_not_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").touch()
+    assert find_model(".") == Path()
+    with pytest.raises(ModelError, match="no model '': it is no folder, and the installed models are: de-en"):
+        find_model("")
+
+
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "a b", "-x"])
 def test_names_that_a_folder_should_not_have(name: str) -> None:
     with pytest.raises(InputError, match="expected letters, digits"):

@@ -49,7 +49,8 @@ def find_model(model: str | Path) -> Path:
     """The folder of an installed model by its name, or the folder itself."""
     if (named := named_model(str(model))) is not None:
         return named
-    if Path(model).is_dir():
+    # To Python, an empty path is the folder that one is in.
+    if str(model) and Path(model).is_dir():
         return Path(model)
     known = ", ".join([*packaged_models(), *added_models()]) or "none"
     raise ModelError(f"no model {str(model)!r}: it is no folder, and the installed models are: {known}")
