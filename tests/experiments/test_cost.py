@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,13 @@ def test_bench_prints_what_policies_cost(model_folder: Path, capsys: pytest.Capt
 def test_what_cannot_be_measured(arguments: list[str], cause: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *arguments]) == 2
     assert cause in capsys.readouterr().err
+
+
+def test_a_policy_without_its_head_is_refused_before_anything_is_measured(
+    model_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", str(model_folder), "--quick", "--policy", "act"]) == 2
+    assert re.fullmatch(r"error: .* needs the head act-0\.2, the model has none; .*\n", capsys.readouterr().err)
 
 
 def test_a_language_without_a_sample_speech() -> None:

@@ -147,6 +147,9 @@ def policy_costs(
     said = sample(translator.model.languages[0])
     said = (said * (1 + words // len(said)))[:words]
     every = [policy for policy in policies if str(policy) != str(WaitK())]
+    for policy in every:
+        # What the model cannot do, such as a policy whose heads it lacks, is refused before anything is measured.
+        translator.stream(policy=policy)
     rows: list[PolicyCost] = []
     total = len(beams) * (1 + len(every))
     for beam in beams:
