@@ -261,7 +261,7 @@ def test_sound_to_a_server(
         (["--recogniser", "vosk"], "vosk needs a model of yours"),
         (["none.wav", "--to-server", "http://127.0.0.1:9"], "none.wav: no such file"),
         (["--to-server", "localhost"], "expected http://HOST:PORT"),
-        (["--to-server", "http://a", "--format", "srt"], "--to-server: the server translates"),
+        (["--to-server", "http://a", "--format", "srt"], "the server translates, so --format is not for this command"),
         (["x.wav", "--model", "de-en"], "moonshine knows English, but the speech is to be 'de'"),
         (["-", "--rate", "100"], "4000"),
     ],

@@ -189,8 +189,10 @@ def listen(
     needs(EXTRA_OF[parse_choice(recogniser)[0]], f"the recogniser {recogniser}")
     source = SoundSource(file, device, rate, channels, fast)
     if to_server is not None:
-        if refused := typed(context, "output", "trace", "beam"):
-            raise InputError(f"--to-server: the server translates, so {refused[0]} is not for this command to set")
+        idle = {"output": "--format", "trace": "--trace", "beam": "--beam"}
+        if refused := typed(context, *idle):
+            told = f"the server translates, so {idle[refused[0]]} is not for this command to set"
+            raise InputError(f"--to-server: {told}")
         check_address("--to-server", to_server)
         check_timing(policy, target_lag)
         language = model.partition("-")[0]
