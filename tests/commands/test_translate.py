@@ -235,6 +235,18 @@ def test_every_option_of_the_command_reaches_the_stream(tmp_path: Path, capsys: 
     assert [record["reason"] for record in records if record["type"] == "sentence"] == ["punctuation", "end"]
 
 
+def test_a_lag_that_no_policy_looks_at_is_refused(
+    model_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = tmp_path / "words"
+    words.write_text("Ka le mi.", encoding="utf-8")
+    limited = ["translate", str(words), "--model", str(model_folder), "--punctuation", "--max-lag", "3"]
+    assert main([*limited, "--k", "2"]) == 2
+    assert capsys.readouterr().err == "error: --max-lag has no effect with policy wait-k; leave it out\n"
+    assert main([*limited, "--policy", "hold-n:n=2", "--format", "jsonl"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["max_lag"] == 3
+
+
 def test_without_times_there_are_none() -> None:
     assert "seconds" not in run("jsonl")[1]
     assert "ends" not in run("jsonl")[1]

@@ -122,6 +122,9 @@ def translate(
         policy=policy, k=k, rounding=rounding, gamma=gamma, window=window, history=history, encoding=encoding,
         beam=beam, max_lag=max_lag, target_lag=target_lag, punctuation=punctuation, segmentation=segmentation,
     )  # fmt: skip
+    # The head of a trace has it only where it has an effect.
+    if max_lag is not None and "max_lag" not in stream.header():
+        raise InputError(f"--max-lag has no effect with policy {stream.settings.policy.name}; leave it out")
     terms = None if glossary is None else GlossaryFile(glossary, translator.model, warn)
     if signal := run(stream, file, feed, output, trace, pause, partials, terms):
         raise Stopped(signal)
