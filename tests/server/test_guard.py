@@ -94,6 +94,28 @@ def test_a_websocket_that_cannot_begin_is_refused(server: FakeServer, more: str)
         assert error_in(rest(raw)) == (400, "request")
 
 
+@pytest.mark.parametrize(
+    ("method", "key", "version", "more", "told"),
+    [
+        ("GET", "not-base64", "13", "", (400, "request")),
+        ("GET", "dGhlIHNhbXBsZSBub25jZQ==", "8", "", (400, "request")),
+        ("GET", "dGhlIHNhbXBsZSBub25jZQ==", "13", "Sec-WebSocket-Protocol: ;\r\n", (400, "request")),
+        ("POST", "dGhlIHNhbXBsZSBub25jZQ==", "13", "", (405, "method")),
+    ],
+    ids=["key", "version", "subprotocol", "method"],
+)
+def test_a_handshake_that_is_none_is_refused_without_its_text(
+    server: FakeServer, method: str, key: str, version: str, more: str, told: tuple[int, str]
+) -> None:
+    with connection(server.port) as raw:
+        upgrade = f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: {version}"
+        head = f"{method} /socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{upgrade}\r\nSec-WebSocket-Key: {key}\r\n{more}\r\n"
+        raw.sendall(head.encode())
+        answer = rest(raw)
+    assert error_in(answer) == told
+    assert key.encode() not in answer
+
+
 def test_a_websocket_elsewhere_is_refused_in_the_shape_of_all_errors(server: FakeServer) -> None:
     with connection(server.port) as raw:
         upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"

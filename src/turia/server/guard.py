@@ -15,13 +15,16 @@ import asyncio
 import logging
 import resource
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.datastructures import Headers
 from websockets.frames import Frame
+from websockets.http11 import Response
 
 from turia.errors import ResourceError
 from turia.server.answers import error_answer
@@ -38,6 +41,8 @@ SPARE_FILES = 100
 FEWEST_CONNECTIONS = 32
 POLICY = 1008
 NO_HTTP = "this is no HTTP request that the server understands"
+NO_SOCKET = "this is no handshake of a WebSocket that the server understands"
+GIVEN_UP = "the server stops or has failed; this WebSocket does not begin"
 log = logging.getLogger("turia.server")
 
 
@@ -46,6 +51,13 @@ def _raw_error(status: int, reason: str, message: str) -> bytes:
     answer = error_answer(status, message, headers={"connection": "close"})
     headers = b"".join(b"%b: %b\r\n" % header for header in answer.raw_headers)
     return f"HTTP/1.1 {status} {reason}\r\n".encode() + headers + b"\r\n" + bytes(answer.body)
+
+
+def _rejected(status: HTTPStatus | int, text: str) -> Response:
+    """The same for a handshake that websockets refuses, or that uvicorn gives up."""
+    answer = error_answer(status, NO_SOCKET if status < 500 else GIVEN_UP, headers={"connection": "close"})
+    headers = Headers((name.decode(), value.decode()) for name, value in answer.raw_headers)
+    return Response(int(status), HTTPStatus(status).phrase, headers, bytes(answer.body))
 
 
 class Connections:
@@ -194,6 +206,8 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         self.close_timeout = CLOSE_SECONDS
         self._frames = Bucket(FRAMES_PER_SECOND, FRAMES_AT_ONCE, self.loop.time())
         self._stall = _Deadline(self.loop, self._abort)
+        # Its own answers are plain text, and repeat what was sent.
+        self.conn.reject = _rejected  # type: ignore[method-assign]
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
