@@ -25,5 +25,6 @@ def test_attention_of_a_layer_and_head() -> None:
     # A head was chosen in its own layer, and means nothing in another one.
     assert parse_attention("1:0").of(every, layer=0).tolist() == [4, 5, 6, 7]
     assert parse_attention("1:0").of(every, layer=-1).tolist() == [12, 13, 14, 15]
-    with pytest.raises(ConfigError, match="expected LAYER or LAYER:HEAD"):
-        parse_attention("first")
+    for text in ("first", "1:", "1_0", "\u0661"):
+        with pytest.raises(ConfigError, match="expected LAYER or LAYER:HEAD"):
+            parse_attention(text)

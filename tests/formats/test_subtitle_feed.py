@@ -75,6 +75,7 @@ def test_a_cue_comes_out_with_the_blank_line_after_it_and_silence_goes_through()
         ("srt", "Guten Morgen\n", "feed:1: expected a cue"),
         ("srt", "\n\n1\n00:00:01 --> 00:00:02\nJa\n", "feed:4: expected `00:00:01,500 --> 00:00:04...`"),
         ("vtt", "WEBVTT\n\n1\n1.000 --> 2.000\nJa\n", "feed:4: expected `00:00:01.500 --> 00:00:04...`"),
+        ("srt", "1\n00:00:0\u0661,000 --> 00:00:02,000\nJa\n", "feed:2: expected `00:00:01,500 --> 00:00:04...`"),
         ("srt", "1\n" * 1001, "feed:1: a cue of more than 1000 lines"),
     ],
 )

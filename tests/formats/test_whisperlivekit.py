@@ -93,6 +93,7 @@ def test_older_releases_say_beg() -> None:
     ("message", "complaint"),
     [
         (update(line("a", "soon", "0:00:01")), "time 'soon', expected H:MM:SS"),
+        (update(line("a", "0:00:0\u0661", "0:00:02")), "time '0:00:0\u0661', expected H:MM:SS"),
         (update({"speaker": 1, "text": 5}), "text is 5, expected text"),
         ({"type": "diff", "n_lines": "two"}, "expected a whole number"),
         ({"status": "", "error": "FFmpeg is not here"}, "WhisperLiveKit failed: FFmpeg is not here"),

@@ -35,7 +35,7 @@ def test_targets_as_people_type_them(text: str | float, target: TargetLag) -> No
     assert parse_target_lag(str(target)) == target
 
 
-@pytest.mark.parametrize("text", ["", "soon", "-3", "3m", "0", "1000", True, "nan", "0.1s", "3ss"])
+@pytest.mark.parametrize("text", ["", "soon", "-3", "3m", "0", "1000", True, "nan", "0.1s", "3ss", "\u0663", "1_0"])
 def test_what_is_no_target_is_refused(text: str | bool) -> None:
     with pytest.raises(ConfigError, match=r"target_lag is .*expected"):
         parse_target_lag(text)

@@ -111,6 +111,11 @@ def test_no_device_is_told(monkeypatch: pytest.MonkeyPatch, device: str | None, 
         pass
 
 
+def test_a_number_is_in_plain_digits() -> None:
+    with pytest.raises(InputError, match="no microphone '\u0662'"), open_microphone("\u0662"):
+        pass
+
+
 def test_a_device_that_refuses_is_told(sounddevice: Any) -> None:
     sounddevice.InputStream.refuses = True
     with pytest.raises(ResourceError, match="'Built-in' cannot be opened: Device unavailable"), open_microphone():

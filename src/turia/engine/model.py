@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,8 @@ from turia.policy.base import Flags, Head, Logits, Policy, row_sureness
 from turia.policy.dial import USUAL_DIAL, USUAL_POLICY, DialPoint
 from turia.text.choice import Forbidden, forbidden_pieces
 from turia.text.subwords import Subwords
+
+_ATTENTION = re.compile(r"([+-]?[0-9]{1,9})(?: *: *([+-]?[0-9]{1,9}))?")
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,10 @@ class Attention:
 
 def parse_attention(text: str) -> Attention:
     """The attention that `LAYER` or `LAYER:HEAD` means."""
-    layer, colon, head = text.strip().partition(":")
-    try:
-        return Attention(int(layer), int(head) if colon else None)
-    except ValueError:
-        raise ConfigError(f"attention is {text!r}, expected LAYER or LAYER:HEAD, such as 1 or 1:3") from None
+    found = _ATTENTION.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(f"attention is {text!r}, expected LAYER or LAYER:HEAD, such as 1 or 1:3")
+    return Attention(int(found[1]), None if found[2] is None else int(found[2]))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ InputFormat = Literal["words", "whisper", "jsonl", "vosk", "deepgram", "whisperl
 Fields = dict[str, Any]
 
 # The time of emission has four decimals, the others none: a text that begins with a number is no trouble.
-_WHISPER = re.compile(r"(?:\d+\.\d{4} )?(-?\d{1,14}) (-?\d{1,14})(?: +(.*))?")
+_WHISPER = re.compile(r"(?:[0-9]+\.[0-9]{4} )?(-?[0-9]{1,14}) (-?[0-9]{1,14})(?: +(.*))?")
 LONGEST_MESSAGE = 1 << 20
 """Characters of one JSON message, which may go over many lines."""
 MOST_READ = 16 * LONGEST_MESSAGE

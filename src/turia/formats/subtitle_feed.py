@@ -21,7 +21,7 @@ from turia.formats.feed_words import shared_out, speaker_name
 from turia.stream.times import Heard, Silent, SpokenWord
 
 Kind = Literal["srt", "vtt"]
-_STAMP = r"(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})"
+_STAMP = r"(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2})[.,]([0-9]{1,3})"
 _TIMES = re.compile(rf"{_STAMP}\s+-->\s+{_STAMP}(?:\s.*)?")
 # A tag has no other one begin in it, and what a pattern repeats can be matched in one way only: a line that begins ten
 # thousand tags and ends none is read in one pass.

@@ -20,7 +20,7 @@ from turia.formats.feed_words import shared_out, speaker_name
 from turia.stream.times import Heard, UnstableTail
 
 SILENCE = -2
-_CLOCK = re.compile(r"(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2}(?:\.\d{1,6})?)")
+_CLOCK = re.compile(r"(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 
 
 @dataclass(frozen=True)

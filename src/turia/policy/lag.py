@@ -35,7 +35,7 @@ PACE_SECONDS = 30.0
 MOST_STEPS = 4
 """By which it is moved at once."""
 Unit = Literal["words", "s"]
-_TARGET = re.compile(r"(\d+(?:\.\d+)?) *(s|words?)?")
+_TARGET = re.compile(r"([0-9]+(?:\.[0-9]+)?) *(s|words?)?")
 
 
 @dataclass(frozen=True)

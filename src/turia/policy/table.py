@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,6 +19,8 @@ from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
 from turia.schema import from_dict
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 POLICIES: dict[str, type[Policy]] = {
     policy.name: policy
     for policy in (
@@ -51,7 +54,7 @@ def parse_policy(text: str) -> Policy:
 def parse_latency(text: str) -> Policy:
     """A policy, or a k for wait-k: `8`, `k=8`."""
     k = text.strip().removeprefix("k=")
-    return parse_policy(f"{WaitK.name}:k={k}" if k.isdecimal() else text)
+    return parse_policy(f"{WaitK.name}:k={k}" if _WHOLE.fullmatch(k) is not None else text)
 
 
 def make_policy(name: str, parameters: dict[str, Any]) -> Policy:
@@ -67,10 +70,7 @@ def make_policy(name: str, parameters: dict[str, Any]) -> Policy:
 
 
 def _plain(value: str) -> int | float | str:
-    """A number, if it is one."""
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    return value
+    """A number, if it is one in plain digits: Python alone would take `1_0` and digits of other scripts, too."""
+    if _WHOLE.fullmatch(value) is not None:
+        return int(value)
+    return float(value) if _NUMBER.fullmatch(value) is not None else value

@@ -7,6 +7,7 @@ it. What comes after that is lost, and counted.
 from __future__ import annotations
 
 import queue
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -21,6 +22,7 @@ from turia.speech.sound import in_blocks, resampled
 BLOCK_SECONDS = 0.1
 WAITING = 600
 """Blocks that may wait: a minute."""
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def device_list() -> str:
@@ -44,7 +46,9 @@ class Microphone:
         self.lost = 0.0
         """Seconds of sound that nobody took in time."""
         self._blocks: queue.Queue[Samples] = queue.Queue(WAITING)
-        number: int | str | None = int(device) if device is not None and device.isdecimal() else device
+        number: int | str | None = (
+            int(device) if device is not None and _NUMBER.fullmatch(device) is not None else device
+        )
         try:
             found: dict[str, Any] = sounddevice.query_devices(number, "input")
         except (ValueError, sounddevice.PortAudioError) as error:

@@ -25,7 +25,7 @@ from turia.runtime.folder import SHORT_SUM
 from turia.stream.trace import Note, parse_trace
 from turia.system.processes import in_processes
 
-_PUBLISHED_RUN = re.compile(r"w(\d+)_k(\d+)")
+_PUBLISHED_RUN = re.compile(r"w([0-9]+)_k([0-9]+)")
 
 
 @dataclass(frozen=True)
