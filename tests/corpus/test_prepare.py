@@ -428,6 +428,19 @@ def test_ids_of_lines_are_not_taken_for_documents_without_a_word(recipe: Recipe,
     assert Shards.open(recipe.data.folder / "train").meta.sizes.sentences == 46 + 50 + 3 * real
 
 
+@pytest.mark.parametrize(("pairs", "told"), [(1000, True), (999, False)])
+def test_one_id_for_all_lines_is_not_taken_for_a_document_without_a_word(
+    recipe: Recipe, pairs: int, told: bool
+) -> None:
+    path = recipe.data.folder.parent / "lines.tsv"
+    path.write_text(talk(40, pairs), "utf-8")
+    lines = replace(recipe, data=replace(recipe.data, train=(*recipe.data.train, Corpus(path))))
+    assert notes(lines) == told * [
+        f"train {path.parent.name}/lines.tsv: 1 document for 1000 pairs, so each line is the history of the next; "
+        "if its lines do not follow one another, set context = false"
+    ]
+
+
 def test_who_says_that_there_are_no_documents_is_not_asked(recipe: Recipe, tmp_path: Path) -> None:
     path = tmp_path / "lines.tsv"
     path.write_text("".join(talk(40 + n, 1) for n in range(50)), "utf-8")

@@ -243,6 +243,9 @@ def test_what_cannot_be_translated_is_said_and_leaves_nothing_behind(
     talks.write_text("a\tA loop here\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"no sentence has a translation; dropped: loop 1"):
         backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1)
+    assert not list(out.glob("parts-*"))
+    talks.write_text("a\tA sentence here\n", encoding="utf-8")
+    assert backtranslate(BacktranslateJob(model, talks, GREEDY), out, processes=1).pairs == 1
 
 
 RANK = """

@@ -43,6 +43,7 @@ from turia.schema import from_dict, to_dict
 from turia.system.files import remove_leftovers, replacing, write_file
 from turia.system.locks import alone_in
 from turia.system.processes import TaskRunner, in_processes
+from turia.text.counted import counted
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
 
@@ -54,6 +55,8 @@ _RULES_VERSION = 2
 _DOUBTFUL_FROM, _DOUBTFUL_SHARE = 10, 0.95
 """A corpus with so many documents or more, and so many documents per pair or more, seems to number its lines in place
 of its documents."""
+_DOUBTFUL_LENGTH = 1000
+"""A corpus with so many pairs to a document or more seems to give all its lines one id."""
 
 Split = Literal["train", "dev"]
 _SPLITS: tuple[Split, Split] = ("train", "dev")
@@ -230,21 +233,33 @@ class _Preparation:
         return report
 
     def doubtful_documents(self, chunks: Sequence[_Chunk]) -> list[str]:
-        """Warnings for corpora whose ids seem to number lines in place of documents: their windows have no history."""
+        """Warnings for corpora whose ids seem not to be documents: of those that number lines, windows have no history;
+        of those with one id for everything, lines that have nothing to do with each other become each other's history.
+        """
         read: Counter[tuple[Split, int]] = Counter()
         documents: Counter[tuple[Split, int]] = Counter()
         for chunk in chunks:
             head = read_head(self.path(chunk, "tsv"))
             read[chunk.split, chunk.corpus] += head.read
             documents[chunk.split, chunk.corpus] += head.documents
-        return [
-            f"{split} {name}: {documents[split, number]} documents for {read[split, number]} pairs, so its windows "
-            "have no history; if its ids number lines and not documents, set context = false"
-            for split in _SPLITS
-            for number, name in enumerate(corpus_names(self.corpora[split]))
-            if cuts_windows(self.corpora[split][number], self.recipe.windows)
-            and documents[split, number] >= max(_DOUBTFUL_FROM, _DOUBTFUL_SHARE * read[split, number])
-        ]
+        doubts = []
+        for split in _SPLITS:
+            for number, name in enumerate(corpus_names(self.corpora[split])):
+                if not cuts_windows(self.corpora[split][number], self.recipe.windows):
+                    continue
+                pairs, found = read[split, number], documents[split, number]
+                many = f"{split} {name}: {counted(found, 'document')} for {counted(pairs, 'pair')}"
+                if found >= max(_DOUBTFUL_FROM, _DOUBTFUL_SHARE * pairs):
+                    doubts.append(
+                        f"{many}, so its windows have no history; if its ids number lines and not documents, set "
+                        "context = false"
+                    )
+                elif found and pairs >= _DOUBTFUL_LENGTH * found:
+                    doubts.append(
+                        f"{many}, so each line is the history of the next; if its lines do not follow one another, set "
+                        "context = false"
+                    )
+        return doubts
 
     def gamma(self, corpora: Sequence[CorpusReport]) -> float:
         """Target words to a source word, a corpus counted as often as it is trained on."""

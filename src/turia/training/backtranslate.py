@@ -198,6 +198,7 @@ class _Backtranslation:
             dropped=dropped,
         )
         if not report.pairs:
+            shutil.rmtree(self.parts)  # nobody goes on with them, and another text would be refused because of them
             raise InputError(f"{self.job.text}: no sentence has a translation; {report.lines()[-1]}")
         with replacing(self.folder / CORPUS_FILE) as new:
             _write_corpus(new, paths)
