@@ -70,6 +70,10 @@ def test_odd_words_are_read_but_cannot_be_forged_into_symbols() -> None:
         ("ka\N{GRINNING FACE}", 0),
         (">>", 0),
         ("…", 0),
+        ("\N{CYRILLIC SMALL LETTER KA}\N{CYRILLIC SMALL LETTER A}", 1),
+        ("k\N{CYRILLIC SMALL LETTER A}", 0),
+        ("k\N{LATIN SMALL LETTER L WITH STROKE}", 0),
+        ("\N{ARABIC-INDIC DIGIT THREE}", 0),
     ],
 )
 def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: int) -> None:
@@ -81,6 +85,21 @@ def test_what_the_model_does_not_get_is_counted_and_noted(word: str, replaced: i
     assert (stream.read, stream.replaced) == (3, replaced)
     kinds = [record.kind for record in records if isinstance(record, Note)]
     assert kinds.count("long-word") + kinds.count("not-text") == replaced
+
+
+@pytest.mark.parametrize(
+    "word", ["\u0645\u0631\u062d\u0628\u0627", "\u05e9\u05dc\u05d5\u05dd", "\u4f60\u597d", "\u0645" * 300]
+)
+def test_a_word_in_an_unknown_script_is_left_out_whole(word: str) -> None:
+    """The model would get bytes that it has hardly seen, and lose the words around them as well."""
+    records = run(stream_of(Echo(), [3], k=1), ["ka", word, "le"])
+    assert [record.detail for record in records if isinstance(record, Note)] == [
+        "a word in a script that the model does not know was left out"
+    ]
+    backend = Recording()
+    run(stream_of(backend, [3], k=3), ["ka", word, "le"])
+    (request,) = backend.encoded
+    assert subwords().decode_words(request.ids.tolist()) == ["ka", "le"]
 
 
 @pytest.mark.parametrize("normalises", [True, False])

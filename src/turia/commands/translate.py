@@ -203,7 +203,7 @@ def run(
 
 
 def _warn_of_losses(stream: Stream, times: SpokenTimes) -> None:
-    _warn(stream.replaced, "did not reach the model as given (too long, or not text)")
+    _warn(stream.replaced, "did not reach the model as given (too long, no text, or in another script)")
     _warn(times.before_beginning, "came with a time before the beginning; taken for the beginning")
 
 

@@ -35,7 +35,7 @@ class StreamCounts:
     sentence: int = 0
     """The sentence being spoken, counted from 0."""
     replaced: int = 0
-    """Words that did not reach the model as they were given (too long, or not text)."""
+    """Words that did not reach the model as they were given (too long, no text, or in another script)."""
 
 
 @dataclass

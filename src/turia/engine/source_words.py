@@ -32,7 +32,7 @@ class EncodedWord(NamedTuple):
     """A source word as the model reads it."""
 
     pieces: tuple[int, ...]
-    """Empty if the word normalises to nothing."""
+    """Empty if the word normalises to nothing, or is in a script that the model does not know."""
     problem: Problem | None = None
 
 
@@ -48,6 +48,9 @@ def source_word(model: Model, word: str) -> EncodedWord:
     """The pieces of a word that the segmenter has released."""
     given = word[:LONGEST_INPUT]
     normal = normalise_word(given) if model.normalises else clean_word(given)
+    if not normal.isascii() and not model.source_subwords.may_know(normal):
+        # Its pieces would be bytes that the model has hardly seen: the rest of the sentence would be lost as well.
+        return EncodedWord((), Problem("not-text", "a word in a script that the model does not know was left out"))
     pieces = model.source_subwords.encode_word(normal) if normal else ()
     most = min(MOST_PIECES, model.sentence_positions)
     if len(word) > LONGEST_INPUT or len(pieces) > most:

@@ -151,7 +151,7 @@ class Stream:
 
     @property
     def replaced(self) -> int:
-        """Words that did not reach the model as they were given (too long, or not text)."""
+        """Words that did not reach the model as they were given (too long, no text, or in another script)."""
         return self.counts.replaced
 
     def finished_words(self) -> tuple[int, int]:

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,21 @@ class Subwords:
                 self._cache[word] = ids
         return ids
 
+    def may_know(self, word: str) -> bool:
+        """Whether some letter of the word is in a script of the vocabulary's letters, or it has no letters."""
+        letters = [letter for letter in word if letter.isalpha()]
+        return not letters or any(_script(letter) in self._scripts for letter in letters)
+
+    @cached_property
+    def _scripts(self) -> frozenset[str]:
+        spelt = {
+            letter
+            for piece, flag in zip(self.pieces, self.is_byte | self.is_control, strict=True)
+            if not flag
+            for letter in piece
+        }
+        return frozenset(_script(letter) for letter in spelt if letter.isalpha())
+
     def decode_words(self, ids: Iterable[int]) -> list[str]:
         """The words of `ids`, special symbols skipped; an unfinished last word is given as it stands."""
         joiner = WordJoiner(self)
@@ -119,6 +136,11 @@ class Subwords:
             if not self.is_control[piece]:
                 words.append(joiner.push(piece))
         return [word for word in (*words, joiner.flush()) if word is not None]
+
+
+def _script(letter: str) -> str:
+    """The script of a letter, as its name in Unicode begins: LATIN, CYRILLIC, CJK."""
+    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 class WordJoiner:
