@@ -7,6 +7,7 @@ Ways of training, on the same batches in this one run:
 - adam: Turia's step with Adam.
 - muon: with Muon for the matrices of the layers.
 - muon, bfloat16: the same with `training.cpu_bfloat16`, where the CPU has instructions for it.
+- memory kept: the last of these, after the process has been told to keep what it frees, as `turia train` does.
 
 The best of several rounds counts, because neighbours on a machine are noisy. Muon's work does not grow with the batch,
 so its share falls as batches grow.
@@ -34,6 +35,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from turia.config import ModelSettings, Training
 from turia.model.transformer import Transformer
 from turia.runtime.shape import shape_of
+from turia.system.memory import keep_freed_memory
 from turia.text.symbols import PAD_ID
 from turia.training.distributed import Ranks
 from turia.training.loss import SummedLoss
@@ -144,11 +146,18 @@ def main() -> None:
     steps |= {name: turia_step(Transformer(shape), training) for name, training in ways.items()}
     clock = MuonClock()
     best: dict[str, tuple[float, float]] = {}
+
+    def measure(name: str, step: Callable[[Batch], None]) -> None:
+        clock.seconds = 0.0
+        spent = seconds(step, batches)
+        best[name] = min(best.get(name, (math.inf, 0.0)), (spent, clock.seconds))
+
     for _ in range(options.rounds):
         for name, step in steps.items():
-            clock.seconds = 0.0
-            spent = seconds(step, batches)
-            best[name] = min(best.get(name, (math.inf, 0.0)), (spent, clock.seconds))
+            measure(name, step)
+    if keep_freed_memory():
+        for _ in range(options.rounds):
+            measure("memory kept", step)
     print(
         f"{platform.machine()}, {options.threads} threads, torch {torch.__version__}, {options.positions} positions, "
         f"batches of {options.batch_tokens}, best of {options.rounds}"
