@@ -182,7 +182,8 @@ def test_words_that_did_not_reach_the_model_are_counted_in_a_warning(
     feed.write_text(f"0 100 k\x07a\n100 400 le {'x' * 300}\n{fault}", encoding="utf-8")
     with pytest.raises(InputError, match="feed:3") if fault else nullcontext():
         run_command(stream(), feed, "whisper", "text", None)
-    assert capsys.readouterr().err == ("warning: 2 words did not reach the model as given (too long, no text, or in another script)\n")
+    warning = "warning: 2 words did not reach the model as given (too long, no text, or in another script)\n"
+    assert capsys.readouterr().err == warning
 
 
 def test_a_source_that_breaks_off_finishes_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
