@@ -7,7 +7,8 @@ import pytest
 from tests.protocol.front import Front
 from tests.server.servers import free_port
 from turia.errors import InputError
-from turia.protocol.calls import BusyError, UnreachableError, begin_session
+from turia.protocol import client
+from turia.protocol.calls import BusyError, Language, UnreachableError, begin_session
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,19 @@ def test_what_is_no_answer_of_a_server_of_ours_is_told(front: Front, text: str, 
 
     with pytest.raises(error, match="of a Turia server"):
         begin_session(f"http://127.0.0.1:{front.server_port}", None, {})
+
+
+def test_what_a_later_server_adds_is_passed_over(front: Front) -> None:
+    language = '{"language":"en","session":"s","name":"English"}'
+    front.answer = (200, f'{{"session":"s","secret":"t","since":1,"languages":[{language}]}}')
+
+    begun, languages = begin_session(f"http://127.0.0.1:{front.server_port}", None, {})
+    assert (begun.session, begun.secret, begun.url) == ("s", "t", None)
+    assert languages == (Language("en", "s"),)
+
+
+def test_the_errors_are_where_programs_import_them_from() -> None:
+    assert (client.BusyError, client.UnreachableError) == (BusyError, UnreachableError)
 
 
 def test_what_is_raised_where_no_server_answers() -> None:

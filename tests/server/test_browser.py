@@ -18,8 +18,6 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe_api = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 # The one without windows does in half the time what the other does.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("needs Debian's chromium, which is not here", allow_module_level=True)
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Route, expect  # noqa: E402
 
@@ -37,10 +35,21 @@ PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
+def chromium() -> str:
+    """Where the browser is. A test that asks for it is skipped where there is none.
+
+    This file does not skip itself: others could not import its fixtures then.
+    """
+    if CHROMIUM is None:
+        pytest.skip("needs Debian's chromium, which is not here")
+    return CHROMIUM
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    executable = chromium()
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield running
         running.close()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.server.servers import FakeServer
-from tests.server.test_browser import ARGUMENTS, CHROMIUM, complaints, new_context, watch_console  # noqa: F401
+from tests.server.test_browser import ARGUMENTS, chromium, complaints, new_context, watch_console  # noqa: F401
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytest.importorskip("moonshine_voice", reason="needs the speech extra")
@@ -39,8 +39,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeServer]:
 @pytest.fixture
 def browser() -> Iterator[Browser]:
     """Each begins to play the recording when it is first asked for a microphone."""
+    executable = chromium()
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, *MICROPHONE])
+        running = playwright.chromium.launch(executable_path=executable, args=[*ARGUMENTS, *MICROPHONE])
         yield running
         running.close()
 
@@ -144,8 +145,9 @@ def test_what_is_wrong_with_the_microphone_is_said(
 ) -> None:
     silent = write_wav(tmp_path / "silent.wav", np.zeros(RATE, np.float32), RATE)
     arguments = [argument.replace("SILENT", str(silent)) for argument in arguments]
+    executable = chromium()
     with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, *arguments])
+        running = playwright.chromium.launch(executable_path=executable, args=[*ARGUMENTS, *arguments])
         opened = new_context(running).new_page()
         opened.add_init_script(script)
         opened.goto(server.url)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2 as spm
 
 from tests.text.pieces import encode_words
 from turia.errors import ConfigError, ModelError
@@ -21,6 +25,9 @@ TEXT = (
     "groß und das Auto ist klein <SEP> Häuser Hausaufgaben carhouse 1999 2000 20 % of it isn't ours"
 )
 COUNTS = {word: 3 + len(word) for word in clean(TEXT)}
+
+
+ModelProto: Any = spm.ModelProto  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module")
@@ -196,3 +203,53 @@ def test_words_are_remembered_but_never_too_many(subwords: Subwords, monkeypatch
     long = "haus" * 10
     assert remembering.encode_word(long) == subwords.encode_word(long)
     assert long not in remembering._cache
+
+
+def changed(subwords: Subwords, change: Callable[[Any], object]) -> Subwords:
+    """The same pieces, in a model that came from elsewhere."""
+    proto = ModelProto.FromString(subwords.model)
+    change(proto)
+    return Subwords(proto.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("haus", True),
+        ("Łódź", True),
+        ("µm", True),
+        ("25º", True),
+        ("20Ω", True),
+        ("€", True),
+        ("\N{CYRILLIC SMALL LETTER EM}\N{CYRILLIC SMALL LETTER O}", False),
+        ("\N{GREEK SMALL LETTER ALPHA}", False),
+        ("日本", False),
+    ],
+)
+def test_a_word_may_be_known_by_a_letter_of_a_known_script_or_by_a_piece(
+    subwords: Subwords, word: str, known: bool
+) -> None:
+    assert subwords.may_know(word) is known
+
+
+def test_letters_that_the_model_replaces_are_known_as_what_they_become(subwords: Subwords) -> None:
+    wide = "\N{FULLWIDTH LATIN SMALL LETTER I}\N{FULLWIDTH LATIN SMALL LETTER S}"
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(COUNTS), model_writer=written, vocab_size=60, normalization_rule_name="nmt_nfkc"
+    )
+    rule = ModelProto.FromString(written.getvalue()).normalizer_spec
+    normalises = changed(subwords, lambda proto: proto.normalizer_spec.MergeFrom(rule))
+    assert normalises.encode_word(wide) == subwords.encode_word("is")
+    assert (normalises.may_know(wide), subwords.may_know(wide)) == (True, False)
+
+
+def test_pieces_of_the_other_language_alone_make_no_script_known(subwords: Subwords) -> None:
+    """A vocabulary for two languages has pieces that one side never gets."""
+    cyrillic = "\N{CYRILLIC SMALL LETTER EM}\N{CYRILLIC SMALL LETTER O}"
+
+    def add(proto: Any, kind: int) -> None:
+        proto.pieces.add(piece=cyrillic + WORD_END, score=-1.0, type=kind)
+
+    assert changed(subwords, lambda proto: add(proto, ModelProto.SentencePiece.NORMAL)).may_know(cyrillic)
+    assert not changed(subwords, lambda proto: add(proto, ModelProto.SentencePiece.UNUSED)).may_know(cyrillic)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from turia.errors import ConfigError, FormatError, InputError, ResourceError
 from turia.protocol.values import Name
-from turia.schema import from_dict, read_json
+from turia.schema import JsonObject, from_dict, read_json
 
 T = TypeVar("T")
 
@@ -39,7 +39,8 @@ class Begun:
     session: Name
     secret: Name
     url: str | None = None
-    languages: tuple[Language, ...] = ()
+    languages: tuple[JsonObject, ...] = ()
+    """Each a `Language`; a later server may say more of it."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,11 @@ class IssuedTicket:
     ticket: Name
 
 
-def begin_session(server: str, key: str | None, chosen: dict[str, Any]) -> Begun:
-    return _ask(Begun, f"{server}/api/sessions", key, chosen)
+def begin_session(server: str, key: str | None, chosen: dict[str, Any]) -> tuple[Begun, tuple[Language, ...]]:
+    """The session, and those of its languages."""
+    url = f"{server}/api/sessions"
+    begun = _ask(Begun, url, key, chosen)
+    return begun, tuple(_read(Language, url, item) for item in begun.languages)
 
 
 def get_ticket(server: str, session: str, secret: str | None) -> str:
@@ -58,8 +62,12 @@ def get_ticket(server: str, session: str, secret: str | None) -> str:
 
 def _ask(kind: type[T], url: str, bearer: str | None, body: dict[str, Any] | None = None) -> T:
     """The answer to a POST, as a Turia server gives it."""
+    return _read(kind, url, _post(url, bearer, body))
+
+
+def _read(kind: type[T], url: str, data: JsonObject) -> T:
     try:
-        return from_dict(kind, _post(url, bearer, body), pass_over=True)
+        return from_dict(kind, data, pass_over=True)
     except ConfigError as error:
         raise InputError(f"{url}: not the answer of a Turia server: {error}") from None
 

@@ -29,7 +29,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from turia.errors import InputError, ResourceError
-from turia.protocol.calls import BusyError, begin_session, get_ticket
+from turia.protocol.calls import BusyError, UnreachableError, begin_session, get_ticket
 from turia.protocol.client_messages import (
     CLIENT,
     EndOfStream,
@@ -44,6 +44,8 @@ from turia.protocol.client_messages import (
 from turia.protocol.server_messages import Ack, Events, GoingAway, Refusal, TentativeText, Welcome, parse_server
 from turia.protocol.values import MAX_LETTERS, PROTOCOL
 from turia.schema import to_dict
+
+__all__ = ["BusyError", "Follower", "LostError", "Speaker", "UnreachableError"]
 
 WORDS_PER_MESSAGE = 20
 """Even the longest words, of letters with four bytes each, then fit into the 64 KiB that a server takes."""
@@ -252,13 +254,13 @@ class Speaker(Follower):
         self._failure: Exception | None = None
 
     async def __aenter__(self) -> Speaker:
-        begun = await asyncio.to_thread(begin_session, self.url, self._key, to_dict(self._chosen))
+        begun, languages = await asyncio.to_thread(begin_session, self.url, self._key, to_dict(self._chosen))
         self.session, self._secret = begun.session, begun.secret
         if self._chosen.room is not None and begun.url is None:
             raise InputError(f"{self.url}: this server is of a release that has no rooms")
         self.page = begun.url or f"{self.url}/watch/{self.session}"
         self.operator_page = f"{self.url}/operate/{self.session}"
-        self.languages = {item.language: item.session for item in begun.languages}
+        self.languages = {item.language: item.session for item in languages}
         await super().__aenter__()
         return self
 

@@ -111,16 +111,25 @@ class Subwords:
         return ids
 
     def may_know(self, word: str) -> bool:
-        """Whether some letter of the word is in a script of the vocabulary's letters, or it has no letters."""
+        """Whether the word has no letters, or one in a script of the vocabulary's letters, or pieces beside bytes.
+
+        Such pieces are the digits of `20Ω`, and letters that SentencePiece itself replaces, such as wide ones.
+        """
         letters = [letter for letter in word if letter.isalpha()]
-        return not letters or any(_script(letter) in self._scripts for letter in letters)
+        if not letters or any(_script(letter) in self._scripts for letter in letters):
+            return True
+        return any(
+            any(map(str.isalnum, self.pieces[piece]))
+            for piece in self.encode_word(word)
+            if not self.is_byte[piece] and not self.is_control[piece]
+        )
 
     @cached_property
     def _scripts(self) -> frozenset[str]:
         spelt = {
             letter
-            for piece, flag in zip(self.pieces, self.is_byte | self.is_control, strict=True)
-            if not flag
+            for number, piece in enumerate(self.pieces)
+            if not (self.is_byte[number] or self.is_control[number] or self._processor.is_unused(number))
             for letter in piece
         }
         return frozenset(_script(letter) for letter in spelt if letter.isalpha())

@@ -31,7 +31,7 @@ from turia.system.files import remove_leftovers, write_file
 from turia.system.locks import alone_in
 from turia.text.normalise import NORMALISATION
 
-_STEP = re.compile(r"step-(\d+)")
+_STEP = re.compile(r"step-([0-9]+)")
 
 
 @dataclass
