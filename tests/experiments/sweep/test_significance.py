@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from turia.evaluation.figures import Figure
@@ -31,6 +33,31 @@ def row(policy: Policy, al: float, right: int, window: int | None = None, target
     details = Configuration(window, policy, 0, target_lag=target_lag).as_json()
     point = str(policy).partition(":")[2]
     return Row("set", "model", policy.name, "oracle", k, report, 8, 8, point=point, details=details)
+
+
+def on_curve(curve: str, policy: Policy, right: int) -> Row:
+    return replace(row(policy, 4.0, right), curve=curve)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_points_of_other_policies_are_tested_at_the_same_parameters(several: bool) -> None:
+    """A curve of hold-n has no k; n=1 is not compared with n=2, nor one policy with another."""
+    name = "hold-n, h = {}" if several else "h = {}"
+    rows = [
+        on_curve(name.format(0), HoldN(1), 4),
+        on_curve(name.format(0), HoldN(2), 8),
+        on_curve(name.format(20), HoldN(1), 4),
+        on_curve(name.format(20), HoldN(2), 4),
+    ]
+    if several:
+        rows += [on_curve("wait-k, h = 0", WaitK(2), 4), on_curve("wait-k, h = 20", WaitK(2), 8)]
+    tested = [one.p_value for one in significance.tested_at_equal_k(rows, "h = 0", REFERENCES, 50)]
+    assert tested[:2] == [None, None]
+    assert tested[2:4] == [pytest.approx(1.0), pytest.approx(1 / 51)]
+    if several:
+        assert tested[4:] == [None, pytest.approx(1 / 51)]
+        alone = significance.tested_at_equal_k(rows, "wait-k, h = 0", REFERENCES, 50)
+        assert [one.p_value is not None for one in alone] == [False] * 5 + [True]
 
 
 def test_other_policies_are_tested_between_the_points_of_the_baseline_beside_them() -> None:

@@ -67,10 +67,17 @@ def _search(configuration: Configuration) -> str:
     return "greedy" if configuration.beam == 1 else f"beam {configuration.beam}"
 
 
+def without_policy(curve: str, policy: str) -> str:
+    """The name of a curve as it would be if all were of one policy."""
+    return ", ".join(part for part in curve.split(", ") if part != policy)
+
+
 def check_baseline(planned: Plan, baseline: str) -> None:
-    curves = dict.fromkeys(
-        curve for run, curve in zip(planned.runs, curves_of(planned), strict=True) if not run.configuration.offline
-    )
+    curves: dict[str, None] = {}
+    for run, curve in zip(planned.runs, curves_of(planned), strict=True):
+        if not run.configuration.offline:
+            curves |= dict.fromkeys((curve, without_policy(curve, run.configuration.policy.name)))
+    curves.pop("", None)
     policies = dict.fromkeys(run.configuration.policy.name for run in planned.runs if not run.configuration.offline)
     if baseline not in {**curves, **policies}:
         known = "; ".join({**curves, **policies})

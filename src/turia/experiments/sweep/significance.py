@@ -11,6 +11,7 @@ from typing import Any
 
 from turia.evaluation.bootstrap import Counts, difference_at_equal_latency, sentence_counts
 from turia.evaluation.quality import paired_p_values
+from turia.experiments.sweep.curves import without_policy
 from turia.experiments.sweep.rows import Row
 
 References = Mapping[str, Sequence[str]]
@@ -20,21 +21,28 @@ _SAME = ("window", "threshold", "block", "free", "history", "encoding", "recompu
 
 
 def tested_at_equal_k(rows: Sequence[Row], baseline: str, references: References, resamples: int) -> list[Row]:
-    """The rows, those of our other curves with their p-value against the curve `baseline` at the same k."""
+    """The rows, those of our other curves with their p-value against the curve `baseline` at the same k, or with the
+    same parameters of another policy. `baseline` may leave the policy out: then each policy has its own."""
     done = list(rows)
     for place, base in enumerate(rows):
-        if base.curve != baseline or base.offline:
+        if baseline not in (base.curve, without_policy(base.curve, _policy(base))) or base.offline:
             continue
         others = [
             number
             for number, row in enumerate(rows)
-            if (row.test, row.k) == (base.test, base.k) and row.ours and not row.offline and number != place
+            if _at_same_point(row, base) and row.ours and not row.offline and number != place
         ]
         hypotheses = [rows[number].report.hypotheses for number in others]
         values = paired_p_values(base.report.hypotheses, hypotheses, references[base.test], resamples)
         for number, value in zip(others, values, strict=True):
             done[number] = replace(rows[number], p_value=value)
     return done
+
+
+def _at_same_point(row: Row, base: Row) -> bool:
+    if (row.test, row.k) != (base.test, base.k):
+        return False
+    return row.k is not None or (_policy(row), row.point) == (_policy(base), base.point)
 
 
 def tested_at_equal_latency(rows: Sequence[Row], baseline: str, references: References, resamples: int) -> list[Row]:
@@ -82,5 +90,6 @@ def _is_base(one: Row, row: Row, baseline: str) -> bool:
 
 
 def _policy(row: Row) -> str:
-    policy: Any = row.details["policy"]
+    """Its name; none of what others have published."""
+    policy: Any = row.details.get("policy", "")
     return str(policy).partition(":")[0]
