@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.sweep.toys import corpus, model, recipe
-from turia.config import SweepRecipe
+from turia.config import SweepRecipe, load_recipe
 from turia.errors import ConfigError, InputError, ModelError
 from turia.experiments.sweep.configurations import Configuration
 from turia.experiments.sweep.plan import configurations, plan
-from turia.experiments.sweep.run import sweep
+from turia.experiments.sweep.run import ready, sweep
 from turia.policy.dial import DialPoint
 from turia.policy.waitk import WaitK
 from turia.policy.whole import Whole
@@ -142,3 +142,20 @@ def test_what_was_translated_when_all_of_the_folder_counted_is_still_done(model_
         text = json.dumps({**run.description(), "model_sha256": files})
         (run.folder / "configuration.json").write_text(text, encoding="utf-8")
         assert run.is_done() is done
+
+
+RECIPES = {
+    path.stem: path
+    for path in sorted((Path(__file__).parents[3] / "recipes").glob("sweep-*.toml"))
+    for made in [load_recipe(SweepRecipe, path)]
+    if {*made.models, *made.bounds} <= {"de-en", "en-de"}
+}
+"""Those that need no model beside the package's."""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.usefixtures("shared")
+def test_sweeps_of_the_shipped_models_can_begin(name: str) -> None:
+    """What they refuse, such as a baseline that is no curve, would be found out by whoever runs them."""
+    made, planned = ready(RECIPES[name])
+    assert {run.test.name for run in planned.runs} == {test.name for test in made.test}
