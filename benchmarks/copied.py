@@ -4,7 +4,8 @@
 
 A number counts by its digits, whatever marks are between them: 1.250, 1,250 and 1 250 are one. A name is a word that
 English writes with a capital inside a sentence and that both languages spell alike. Sentence ends are those of the
-reference, each document is a stream, and the model has its own policy and beam.
+reference, each document is a stream, and the model has its own policy and beam. Words come as a recogniser gives them
+that knows neither case nor punctuation; with `--written`, as the corpus has them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,14 +90,21 @@ def main() -> None:
     parser.add_argument("--dev", type=Path, nargs="+", required=True, help="document, then columns parted by tabs")
     parser.add_argument("--sentences", type=int, default=0, help="the first so many of each; 0 takes all")
     parser.add_argument("--policy", nargs="+", help="in place of the model's own")
+    parser.add_argument("--written", action="store_true", help="words with their case and punctuation")
+    parser.add_argument("--unspelt", action="store_true", help="names as the model spells them (docs/terms.md)")
     parser.add_argument("--show", type=int, default=0, help="sentences that lost some, to be looked at")
     options = parser.parse_args()
     translator = Translator.load(options.model, streams=TOGETHER)
+    if options.unspelt:
+        translator.model = replace(translator.model, names=None)
     from_english = translator.config.source_language == "en"
     for path in options.dev:
         documents = dev_documents(path, translator, options.sentences)
         # A sentence of marks alone has no spoken words, but has its place.
-        given = [[normalise(sentence) or ["-"] for sentence in document.source] for document in documents]
+        given = [
+            [sentence.split() if options.written else normalise(sentence) or ["-"] for sentence in document.source]
+            for document in documents
+        ]
         for policy in options.policy or [None]:
             outputs = iter(translated(translator, given, policy, beam=None))
             sentences = [

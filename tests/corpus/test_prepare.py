@@ -7,6 +7,7 @@ import hashlib
 import json
 import resource
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from turia.corpus.report import PrepareProgress, PrepareReport, read_report
 from turia.corpus.shards import CLOSES, OPENS, WINDOW, Shards, load_subwords
 from turia.errors import ConfigError, FormatError, ResourceError
 from turia.system import files
+from turia.text.known_words import FILES as WORD_FILES
+from turia.text.known_words import read_words
 from turia.text.normalise import clean
 from turia.text.subwords import Subwords
 
@@ -98,6 +101,32 @@ def test_text_comes_out_as_it_went_in(recipe: Recipe) -> None:
     assert [corpus.read for corpus in report.corpora] == [40, 6, 4]
     assert report.train.sentences == 46
     assert all(corpus.dropped == Dropped() for corpus in report.corpora)
+
+
+def test_words_that_the_languages_have_are_listed(recipe: Recipe) -> None:
+    run(recipe)
+    source, target = (read_words(recipe.data.folder / name) for name in WORD_FILES)
+    lines = [line.lower() for name in ("train", "alone") for line in (recipe.data.folder.parent / f"{name}.tsv").open()]
+    sides = [[line.split("\t")[side].split()[:-1] for line in lines] for side in (1, 2)]
+    for found, side in zip((source, target), sides, strict=True):
+        counts = Counter(word for line in side for word in line)
+        assert found == {word for word, count in counts.items() if count > 1}
+    assert {"haus", "klein"} < source
+    assert {"house", "small"} < target
+
+
+def test_subwords_that_were_learned_before_words_were_listed_are_enough(recipe: Recipe) -> None:
+    """An older release was interrupted."""
+    run(recipe)
+    for name in WORD_FILES:
+        (recipe.data.folder / name).unlink()
+    with pytest.raises(InterruptedHereError):
+        prepare(replace(recipe, seed=2, subwords=SubwordSettings(vocabulary=330)), stop_at("encode", 1), 1)
+    [work] = recipe.data.folder.glob("work-*")
+    for name in WORD_FILES:
+        (work / name).unlink()
+    prepare(replace(recipe, seed=2, subwords=SubwordSettings(vocabulary=330)), processes=1)
+    assert not [name for name in WORD_FILES if (recipe.data.folder / name).exists()]
 
 
 def test_gamma_is_target_words_over_source_words(recipe: Recipe) -> None:

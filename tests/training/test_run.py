@@ -13,6 +13,7 @@ from tests.training.toy import unprepared_recipe
 from turia.config import Corpus
 from turia.errors import ConfigError, ResourceError
 from turia.schema import to_dict
+from turia.text.known_words import FILES as WORD_FILES
 from turia.training.run import RunFolder, TrainingProgress
 
 
@@ -145,6 +146,21 @@ def test_without_a_checkpoint_no_other_kind_of_pieces_stays(tmp_path: Path) -> N
         run.begin(recipe, gamma=1.0)
         assert {file.name for file in run.path.glob("*.model")} == names | {"notes.model"}
         shutil.rmtree(recipe.data.folder)
+
+
+def test_lists_of_words_are_those_of_the_prepared_data(tmp_path: Path) -> None:
+    recipe = unprepared_recipe(tmp_path)
+    run = RunFolder(tmp_path / "run")
+    recipe.data.folder.mkdir()
+    for content in ("haus\n", "boot\n"):
+        for name in WORD_FILES:
+            (recipe.data.folder / name).write_text(content)
+        run.begin(recipe, gamma=1.0)
+        assert [(run.path / name).read_text() for name in WORD_FILES] == [content] * 2
+    (run.path / "own.words.txt").write_text("not ours")
+    shutil.rmtree(recipe.data.folder)
+    run.begin(recipe, gamma=1.0)
+    assert [file.name for file in run.path.glob("*.words.txt")] == ["own.words.txt"]
 
 
 def test_a_recipe_that_is_refused_today_is_named(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def train(
         print(folder)
 
 
-_OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam", "attention", "policy", "dial")
+_OF_MODEL_FOLDERS = ("precision", "average", "segmenter", "history", "beam", "attention", "policy", "dial", "words")
 
 
 def export(
@@ -182,6 +182,13 @@ def export(
         Path | None,
         typer.Option(
             metavar="FILE", help="results.json of a sweep; the points of its best policy become the page's dial."
+        ),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Prepared data, or a run, with the lists of words that tell misspelt names; see docs/terms.md.",
         ),
     ] = None,
     hub: Annotated[
@@ -239,11 +246,13 @@ def export(
             from turia.export.again import export_model
 
             new_beam = beam if typed(context, "beam") else None
-            export_model(find_model(run), folder, history, new_beam, attention=looked_at, policy=policy, dial=steps)
+            export_model(
+                find_model(run), folder, history, new_beam, attention=looked_at, policy=policy, dial=steps, words=words
+            )
         else:
             from turia.training.export.run import export_run
 
-            export_run(run, folder, precision, average, segmenter, history, beam, looked_at, policy, steps)
+            export_run(run, folder, precision, average, segmenter, history, beam, looked_at, policy, steps, words)
         if (folder / NEW_CARD_FILE).exists():
             kept = "keeps what it says" if hub else "stays as it was"
             print(f"{folder / CARD_FILE} {kept}; {NEW_CARD_FILE} has what is new", file=sys.stderr)

@@ -44,6 +44,8 @@ from turia.system.files import remove_leftovers, replacing, write_file
 from turia.system.locks import alone_in
 from turia.system.processes import TaskRunner, in_processes
 from turia.text.counted import counted
+from turia.text.known_words import FILES as WORD_FILES
+from turia.text.known_words import write_words
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
 
@@ -180,6 +182,7 @@ class _Preparation:
             save_subwords(self.work, joint, joint)
         else:
             save_subwords(self.work, learned(source), learned(target))
+        write_words(self.work, source, target)
         repeated = repeats(np.frombuffer(hashes, dtype=np.uint64), self.recipe.filters.duplicates)
         with replacing(done) as new, new.open("wb") as file:
             np.save(file, repeated, allow_pickle=False)
@@ -225,6 +228,11 @@ class _Preparation:
         for stale in self.folder.glob("*subwords.model"):
             stale.unlink()
         save_subwords(self.folder, source, target)
+        for name in WORD_FILES:
+            # None, if the subwords were learned by a release that did not list words.
+            (self.folder / name).unlink(missing_ok=True)
+            if (self.work / name).exists():
+                shutil.copyfile(self.work / name, self.folder / name)
         write_file(self.folder / "report.json", report.to_json())
         shutil.rmtree(self.work)
         self.step("join", len(chunks), len(chunks))

@@ -81,6 +81,11 @@ class FlowWriter(Writer):
 
     # --- how it differs from other writers ------------------------------------------------------------------------
 
+    @property
+    def names(self) -> None:
+        """A word is not written in place of another: where the source is cut depends on what the model wrote."""
+        return
+
     def forbidden(self, word_begun: list[int], may_end: bool = False) -> Flags:
         """Between words, while the speaker goes on: a sentence that has words may end with a separator. Outside of
         drafts (`may_end`), which their policies judge, the model may also ask for more to be read."""

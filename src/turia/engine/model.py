@@ -14,6 +14,7 @@ import numpy.typing as npt
 from turia.config import Anchor, Encoder, Search
 from turia.engine.backend import Backend, SearchRules
 from turia.engine.choosing import Choose, best_continuations
+from turia.engine.names import SpokenNames
 from turia.errors import ConfigError
 from turia.policy.base import Flags, Head, Logits, Policy, row_sureness
 from turia.policy.dial import USUAL_DIAL, USUAL_POLICY, DialPoint
@@ -107,6 +108,8 @@ class Model:
     """How sure the model is of the next word, by the logits of a row and the pieces that cannot begin one."""
     searches: bool = False
     """Whether search requests are made, if the backend takes them; one that stands in for another may not."""
+    names: SpokenNames | None = None
+    """How misspelt names are known; None leaves every word as the model spells it."""
 
     @property
     def history_positions(self) -> int:

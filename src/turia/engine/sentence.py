@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from turia.engine.backend import Steps
 from turia.engine.draft import Drafted, make_draft
 from turia.engine.tail import OwedWord
-from turia.engine.writer import Writer
+from turia.engine.writer import SpelledWord, Writer
 from turia.policy.base import CountingPolicy, Draft, DraftWord, LearnedPolicy, LookingPolicy, Memory, Situation
 from turia.policy.guards import degenerate, length_limit, loops
 from turia.policy.waitk import words_needed
@@ -161,12 +161,19 @@ class CurrentSentence:
         return min(policy.keep(at, draft, self.memory), len(draft.words))
 
     def _insist(self, drafted: Drafted, kept: int) -> tuple[int, Drafted]:
-        """How many words are committed, and of which draft. Words that were sent early stay, whatever it has there."""
-        words = drafted.draft.words
-        for number, (word, owed) in enumerate(zip(words[:kept], self.owed, strict=False)):
-            if word.text != owed.text:
-                instead = DraftWord(owed.text, owed.pieces, 0.0, 0.0)
-                return number + 1, replace(drafted, draft=Draft((*words[:number], instead), complete=False))
+        """How many words are committed, and of which draft. Words that were sent early stay, whatever it has there; and
+        names are spelt as they were said."""
+        words, before = drafted.draft.words, list(self.writer.target.ids)
+        for number, word in enumerate(words[:kept]):
+            instead: OwedWord | SpelledWord | None
+            if number < len(self.owed):
+                instead = None if word.text == self.owed[number].text else self.owed[number]
+            else:
+                instead = self.writer.as_said(word.text, before)
+            if instead is not None:
+                written = DraftWord(instead.text, instead.pieces, 0.0, 0.0)
+                return number + 1, replace(drafted, draft=Draft((*words[:number], written), complete=False))
+            before += word.pieces
         return kept, drafted
 
     # --- the recogniser's tail (turia.engine.tail) -----------------------------------------------------------------

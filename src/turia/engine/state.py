@@ -62,7 +62,7 @@ def stream_state(stream: Stream) -> dict[str, Any]:
         "drafting": writer.drafting.to_json(),
         "lag": {"closed": sentence.start, "delays": list(sentence.delays), **stream.lag.to_json()},
         "segmenter": stream.segmenter.state(),
-        **({"heard": list(writer.heard)} if writer.heard else {}),
+        **({_heard_key(writer): list(writer.heard)} if writer.heard else {}),
         **({"displaced": displaced} if (displaced := writer.displaced.to_json(writer.target.ids)) else {}),
         **({} if free is None else {"free": free}),
     }
@@ -87,6 +87,12 @@ def restored(kind: type[Stream], model: Model, segmenter: Segmenter, state: dict
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         raise InputError(f"stream state is damaged: {type(error).__name__} {error}") from error
     return stream
+
+
+def _heard_key(writer: Writer) -> str:
+    """Of the words as they were said. What only names need has a key of its own: earlier releases pass it over, and
+    would refuse the other one without a glossary."""
+    return "said" if writer.terms is None else "heard"
 
 
 def _check_policies(state: dict[str, Any]) -> None:
@@ -139,7 +145,7 @@ def _read_sentence(stream: Stream, state: dict[str, Any]) -> CurrentSentence:
         return sentence
     writer.reads = list(state["reads"])
     writer.drafting = Drafting.from_json(state["drafting"])
-    heard = state.get("heard", [])
+    heard = state.get(_heard_key(writer), []) if writer.hears else []
     writer.heard = list(heard) if isinstance(heard, list) else heard
     writer.displaced.read_json(state.get("displaced", []), target.ids)
     sentence.memory = deepcopy(state["policy_memory"])
@@ -178,7 +184,9 @@ def _check(stream: Stream) -> None:
             and all(type(delay) is int and 0 < delay <= stream.read for delay in sentence.delays)
         ),
         "the words of a glossary's sentence": is_words(writer.heard)
-        and len(writer.heard) == (0 if writer.terms is None else writer.source.words),
+        and (writer.terms is None or len(writer.heard) == writer.source.words),
+        # Fewer, where the sentence began with a release that did not keep them.
+        "the words that were said": len(writer.heard) <= writer.source.words,
         "how often more was asked for": not isinstance(sentence, FreeSentence)
         or (is_count(sentence.waits) and is_words(sentence.ending)),
         "true or false": isinstance(stream.ended, bool) and isinstance(sentence.muted, bool),

@@ -60,6 +60,8 @@ class TermPieces:
             _check_spelling(term, subwords)
         # Made when a term is met: a glossary has up to a thousand, each of them with dozens of spellings.
         self._spellings: dict[tuple[Term, bool], Spellings] = {}
+        self.words = frozenset(word for term in glossary.terms for word in bare_target(term))
+        """Of all translations, bare."""
         self.is_small = _small_words(subwords)
         """[V] words such as `the` and `of`, which may stand before a term."""
 
@@ -186,6 +188,10 @@ class SentenceTerms:
         self._settled = [(first, term) for first, term in found if first < settled]
         ends = [first + len(term.source) for first, term in self._settled]
         self._next = max(0, settled, *ends[-1:])
+
+    def has(self, word: str) -> bool:
+        """Whether a translation of the glossary has this word."""
+        return bare(word) in self._terms.words
 
     def writes(self, term: Term, before: Sequence[int], after: Sequence[int]) -> bool:
         """Whether a translation that goes on from `before` to `after` has the term once more."""

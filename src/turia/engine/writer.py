@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from turia.engine.backend import DecodeRequest, DecoderState, EncoderState, Logits, Searched, SearchRequest, Steps
 from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.choosing import best_allowed
 from turia.engine.displaced import DisplacedWords
 from turia.engine.draft import Drafted
+from turia.engine.names import SpokenNames
 from turia.engine.rows import SentenceRows
 from turia.engine.settings import LONGEST_WORD
 from turia.engine.steering import ScoredRow, steer
@@ -21,11 +23,18 @@ from turia.engine.terms import SentenceTerms, term_pieces
 from turia.policy.guards import length_limit
 from turia.text.choice import Flags
 from turia.text.subwords import WordJoiner
-from turia.text.symbols import STOPPING_IDS
+from turia.text.symbols import STOPPING_IDS, UNK_ID
 
 SEARCH_VERSION = 3
 """Raised when the same model writes other words: what was translated before is not the same any more."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class SpelledWord(NamedTuple):
+    """A target word and its pieces."""
+
+    text: str
+    pieces: tuple[int, ...]
 
 
 @dataclass
@@ -35,7 +44,7 @@ class Writer(SentenceRows):
     plan: list[int] = field(default_factory=list)
     """Pieces that the beam has decided on after the sentence was complete, not yet written."""
     heard: list[str] = field(default_factory=list)
-    """The source words as they were said, for a glossary; none without one."""
+    """The source words as they were said, for a glossary and for names; none without either."""
     displaced: DisplacedWords = field(default_factory=DisplacedWords)
     """Words that terms of a glossary stand in place of."""
 
@@ -48,8 +57,18 @@ class Writer(SentenceRows):
     def read(self, word: str, pieces: tuple[int, ...]) -> None:
         """Takes the next source word and its pieces."""
         self.source.add(pieces)
-        if self.terms is not None:
+        if self.hears:
             self.heard.append(word)
+
+    @property
+    def hears(self) -> bool:
+        """Whether it has use for the words as they were said."""
+        return self.terms is not None or self.names is not None
+
+    @property
+    def names(self) -> SpokenNames | None:
+        """What knows misspelt names."""
+        return self.model.names
 
     def steer(self, rows: Sequence[ScoredRow]) -> Steps[list[Logits]]:
         """The scores of the rows, with the bonuses of the glossary."""
@@ -60,9 +79,28 @@ class Writer(SentenceRows):
         pieces = yield from (self._greedy() if self.settings.beam == 1 else self._beam())
         if not pieces:
             return None
+        before = list(self.target.ids)
         self.target.add(pieces)
         self.reads.append(self.source.words)
-        return self.spell(pieces)
+        word = self.spell(pieces)
+        named = self.as_said(word, before)
+        if named is None:
+            return word
+        self.insist(named.pieces, instead=True)
+        return named.text
+
+    def as_said(self, word: str, before: Sequence[int]) -> SpelledWord | None:
+        """The name that was said and that this word misspells, behind the pieces `before`; None if it is none."""
+        names, subwords = self.names, self.model.target_subwords
+        if names is None or not names.is_doubtful(word):
+            return None
+        if self.terms is not None and self.terms.has(word):
+            return None
+        text = names.instead_of(word, subwords.decode_words(list(before)), self.heard)
+        pieces = () if text is None else tuple(subwords.encode_word(text))
+        if text is None or UNK_ID in pieces or len(pieces) >= LONGEST_WORD:
+            return None
+        return SpelledWord(text, pieces)
 
     def commit(self, draft: Drafted, words: int) -> None:
         """Writes the first words of a draft, at least one."""

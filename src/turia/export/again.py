@@ -13,6 +13,8 @@ from turia.policy.dial import DialPoint
 from turia.runtime.card import read_card
 from turia.runtime.folder import ModelConfig, load_folder
 from turia.runtime.heads import head_list
+from turia.text.known_words import FILES as WORD_FILES
+from turia.text.known_words import given_word_files
 
 
 def export_model(
@@ -24,9 +26,10 @@ def export_model(
     attention: Attention | None = None,
     policy: str | None = None,
     dial: tuple[DialPoint, ...] = (),
+    words: Path | None = None,
 ) -> ModelConfig:
     """Writes `folder` from a model folder of any release, with the graphs of this one. Its weights, precision, card
-    and segmenter stay; all else changes only where it is given."""
+    and segmenter stay; all else changes only where it is given. `words` is a folder with lists of words."""
     old = load_folder(model)
     looked_at = attention or Attention(old.config.attention_layer, old.config.attention_head)
     config = replace(
@@ -40,8 +43,9 @@ def export_model(
     )
     card = read_card(model)
     segmenter = sorted(model / name for name in old.listed if name.startswith("segmenter"))
+    lists = [model / name for name in WORD_FILES if name in old.listed] if words is None else given_word_files(words)
     own_heads = [model / name for name in head_list(old).files()]
     write_tensors(
-        folder, config, read_tensors(model), card, model, [*segmenter, *(own_heads if heads is None else heads)]
+        folder, config, read_tensors(model), card, model, [*segmenter, *lists, *(own_heads if heads is None else heads)]
     )
     return config

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from turia.engine.audience import Audience, common_block
 from turia.engine.model import Attention, Model
+from turia.engine.names import SpokenNames
 from turia.engine.settings import LEAST_POSITIONS, Encoding, Settings
 from turia.engine.stream import Stream
 from turia.errors import InputError, ModelError
@@ -39,6 +40,8 @@ from turia.segmenter.punctuation import PunctuationSegmenter
 from turia.segmenter.stream_classifier import AnyClassifier, load_classifier
 from turia.system.onnx import CPU
 from turia.text.glossary import Glossary
+from turia.text.known_words import FILES as WORD_FILES
+from turia.text.known_words import read_words
 
 Segmentation = Literal["model", "punctuation", "free"]
 """Where sentence ends come from."""
@@ -153,6 +156,7 @@ class Translator:
             choose=choose_of(runtime),
             sureness=native.sureness if native else row_sureness,
             searches=native is not None,
+            names=_names(folder),
         )
         return cls(folder, loaded)
 
@@ -286,6 +290,14 @@ def _reverse_of(
     other = load_folder(find_model(name))
     check_reverse(other, folder.config)
     return Translator.load(other.path, threads=threads, providers=providers, kernels=kernels).model
+
+
+def _names(folder: ModelFolder) -> SpokenNames | None:
+    """How misspelt names are known, if the folder has lists of words."""
+    if not all(name in folder.listed for name in WORD_FILES):
+        return None
+    source, target = (read_words(folder.path / name) for name in WORD_FILES)
+    return SpokenNames(source, target, (folder.config.source_language, folder.config.target_language))
 
 
 def check_reverse(reverse: ModelFolder, config: ModelConfig) -> None:

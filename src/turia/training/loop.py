@@ -336,7 +336,7 @@ class Trainer:
 
     def _log(self, loss: float, labels: int, seconds: float) -> None:
         share, mean = self.share_done(), loss / labels
-        left = (1 - share) / share * self.progress.seconds if share > 0 else None
+        left = max(0.0, 1 - share) / share * self.progress.seconds if share > 0 else None
         if self.peers.leads:
             self.run.log(
                 step=self.progress.step,

@@ -3,6 +3,7 @@
 recipe.json            what it was trained with, paths resolved
 data.json              of the prepared data: gamma, the rules of normalisation; the corpora of what it started from
 *subwords.model        copied from the prepared data
+*.words.txt            lists of words, likewise
 metrics.jsonl          one line each log interval and each validation
 curves.png             the same, drawn
 checkpoints/step-N/    model, optimiser, progress
@@ -29,6 +30,7 @@ from turia.runtime.folder import AS_GIVEN, CARD_FILE, NEW_CARD_FILE
 from turia.schema import from_dict, to_dict
 from turia.system.files import remove_leftovers, write_file
 from turia.system.locks import alone_in
+from turia.text.known_words import word_files
 from turia.text.normalise import NORMALISATION
 
 _STEP = re.compile(r"step-([0-9]+)")
@@ -80,17 +82,18 @@ class RunFolder:
         before = self._learned_before(recipe)
         known = self.path / "recipe.json"
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
+        words = {file.name: file.read_bytes() for file in word_files(recipe.data.folder)}
         if self.steps():
             self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
         # Joint ones beside one for each side are of an earlier recipe, and whoever reads the folder would take them.
-        for file in self.path.glob("*subwords.model"):
-            if file.name not in models:
+        for file in (*self.path.glob("*subwords.model"), *word_files(self.path)):
+            if file.name not in {**models, **words}:
                 file.unlink()
         write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(recipe), "learned_before": before}
         write_file(self.path / "data.json", json.dumps(data))
-        for name, content in models.items():
+        for name, content in {**models, **words}.items():
             write_file(self.path / name, content)
 
     def corpora(self) -> dict[str, str | None]:
@@ -139,7 +142,7 @@ class RunFolder:
         for folder in self.checkpoints.glob("step-*"):
             shutil.rmtree(folder)
         names = ("recipe.json", "data.json", "best.json", "metrics.jsonl", "curves.png")
-        for file in (*(self.path / name for name in names), *self.path.glob("*subwords.model")):
+        for file in (*(self.path / name for name in names), *self.path.glob("*subwords.model"), *word_files(self.path)):
             file.unlink(missing_ok=True)
 
     def recipe(self) -> Recipe:

@@ -30,6 +30,8 @@ from turia.runtime.translator import Translator
 from turia.schema import load_toml, to_dict
 from turia.segmenter.classifier import SegmenterSettings
 from turia.segmenter.online import Decision
+from turia.text.known_words import FILES as WORD_FILES
+from turia.text.known_words import read_words, write_words
 from turia.text.vocabulary import Vocabulary
 from turia.training.export.run import export_run
 from turia.training.run import RunFolder
@@ -286,6 +288,31 @@ def test_a_segmenter_of_the_source_language_goes_along(
     (segmenter / "segmenter.json").write_text(json.dumps({**settings, "language": "swapped"}), encoding="utf-8")
     assert main(command) == 2
     assert "a segmenter of 'swapped', but the model reads 'toy'" in capsys.readouterr().err
+
+
+def test_lists_of_words_go_along(
+    run: tuple[Path, list[Transformer]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists, model, again = tmp_path / "data", tmp_path / "model", tmp_path / "again"
+    assert main(["export", str(run[0]), str(model)]) == 0
+    assert Translator.load(model).model.names is None
+    assert main(["export", str(run[0]), str(model), "--words", str(tmp_path)]) == 2
+    assert "no source.words.txt and target.words.txt; expected data that `turia prepare`" in capsys.readouterr().err
+    lists.mkdir()
+    write_words(lists, {"haus": 2, "boot": 2}, {"house": 2})
+    assert main(["export", str(run[0]), str(model), "--words", str(lists)]) == 0
+    write_words(run[0], {"haus": 2}, {"house": 2})
+    assert main(["export", str(run[0]), str(again)]) == 0
+    for folder, words in ((model, {"haus", "boot"}), (again, {"haus"})):
+        names = Translator.load(folder).model.names
+        assert names is not None
+        assert (set(names.source_words), set(names.target_words)) == (words, {"house"})
+        assert names.languages == ("toy", "swapped")
+    # Written again, a model keeps its lists, or gets others.
+    assert main(["export", str(model), str(again)]) == 0
+    assert {*WORD_FILES} <= load_folder(again).listed
+    assert main(["export", str(model), str(again), "--words", str(run[0])]) == 0
+    assert read_words(again / WORD_FILES[0]) == {"haus"}
 
 
 @pytest.mark.slow

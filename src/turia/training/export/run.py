@@ -17,6 +17,7 @@ from turia.runtime.folder import ModelConfig
 from turia.runtime.shape import Precision
 from turia.segmenter.classifier import SETTINGS_FILE, SegmenterSettings
 from turia.segmenter.stream_classifier import load_classifier
+from turia.text.known_words import given_word_files, word_files
 from turia.training.run import RunFolder
 
 
@@ -31,11 +32,13 @@ def export_run(
     attention: Attention | None = None,
     policy: str | None = None,
     dial: tuple[DialPoint, ...] = (),
+    words: Path | None = None,
 ) -> ModelConfig:
     """Writes `folder` from the run's best checkpoint (or the newest, if none is marked), or the mean of the newest.
 
     `history` and `beam` are what streams use unless told otherwise; without the first, what it was trained with.
-    So is `policy`; `dial` are its measured points, and `attention` is what policies look at.
+    So is `policy`; `dial` are its measured points, and `attention` is what policies look at. `words` is a folder with
+    lists of words, in place of the run's own.
     """
     trained = RunFolder(run)
     if not (run / "recipe.json").is_file():
@@ -64,7 +67,8 @@ def export_run(
     # A mean of checkpoints has not been validated.
     scores = _scores(trained, checkpoints[0]) if len(checkpoints) == 1 else []
     card = _card(config, recipe, trained.corpora(), [checkpoint.name for checkpoint in checkpoints], scores)
-    write_folder(folder, config, _weights(model), card, run, _segmenter_files(config, segmenter))
+    lists = word_files(run) if words is None else given_word_files(words)
+    write_folder(folder, config, _weights(model), card, run, [*_segmenter_files(config, segmenter), *lists])
     return config
 
 
