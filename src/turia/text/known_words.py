@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from turia.errors import ModelError
-from turia.system.files import check_plain, write_file
 
 FILES = ("source.words.txt", "target.words.txt")
 MOST_WORDS, LEAST_COUNT = 40_000, 2
 """Words of a list, and how often a corpus must have each: what it has once may be misspelt."""
-_MOST_BYTES = 8 * 2**20
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -35,13 +33,13 @@ def known_words(counts: Mapping[str, int]) -> list[str]:
 def write_words(folder: Path, source: Mapping[str, int], target: Mapping[str, int]) -> None:
     """The lists of both sides, from the counts of their tokens."""
     for name, counts in zip(FILES, (source, target), strict=True):
-        write_file(folder / name, "".join(f"{word}\n" for word in known_words(counts)))
+        text = "".join(f"{word}\n" for word in known_words(counts))
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_words(path: Path) -> frozenset[str]:
     """The words of a list."""
     try:
-        check_plain(path, _MOST_BYTES)
         return frozenset(path.read_text(encoding="utf-8").split())
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
