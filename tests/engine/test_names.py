@@ -14,7 +14,7 @@ import pytest
 from tests.engine.fakes import Fake, TargetSeen, current, fake_model
 from turia.engine.backend import Logits
 from turia.engine.model import Model
-from turia.engine.names import SpokenNames
+from turia.engine.names import MOST_SAID, SpokenNames
 from turia.engine.settings import Settings
 from turia.engine.stream import Stream
 from turia.segmenter.online import GivenSegmenter
@@ -23,7 +23,7 @@ from turia.text.subwords import Subwords, train_subwords
 from turia.text.symbols import BRK_ID
 
 GERMAN = frozenset(
-    ["anna", "und", "peter", "in", "leipzig", "geheiratet", "frau", "wohnt", "buddhismus", "haben", "heute"]
+    ["anna", "und", "peter", "in", "leipzig", "geheiratet", "frau", "wohnt", "buddhismus", "haben", "heute", "zug"]
 )
 ENGLISH = frozenset(
     ["anna", "and", "peter", "in", "leipzig", "were", "married", "mrs", "lives", "the", "today", "buddhism", "from"]
@@ -50,6 +50,15 @@ def told(names: SpokenNames, written: str, said: str) -> list[str]:
         ("und McAvoy wohnt", "and McAvy lives", "and McAvoy lives"),
         # Both languages know the name.
         ("frau schmidt in leipzig", "Mrs Schmidt in Leipty.", "Mrs Schmidt in Leipzig."),
+        # A title ends no sentence.
+        ("frau kowalska", "Dr. Kolawska", "Dr. Kowalska"),
+        ("heute KOWALSKA wohnt", "today Kolawska lives", "today Kowalska lives"),
+        # The model's word is the English form of what was said, or the name of a genitive.
+        ("und die stalinisten", "and the Stalinists", "and the Stalinists"),
+        ("und die maroniten", "and the Maronites", "and the Maronites"),
+        ("die habsburger", "the Habsburgs", "the Habsburgs"),
+        ("anna lindgrens", "and Lindgren", "and Lindgren"),
+        ("in leipziger", "in Leipzigs", "in Leipzigs"),
         # It is far from what was said, begins with another letter, or is none that the language lacks.
         ("anna kowalska", "and Kubert", "and Kubert"),
         ("anna kowalska", "and Zowalska", "and Zowalska"),
@@ -76,6 +85,12 @@ def test_a_name_is_written_as_it_was_said(said: str, written: str, expected: str
     assert told(TO_ENGLISH, written, said) == expected.split()
 
 
+def test_only_the_last_words_of_an_endless_sentence_are_looked_at() -> None:
+    said = f"und kowalska {'und ' * (MOST_SAID - 2)}"
+    assert told(TO_ENGLISH, "and Kolawska", said) == ["and", "Kowalska"]
+    assert told(TO_ENGLISH, "and Kolawska", f"{said} und und") == ["and", "Kolawska"]
+
+
 def test_of_two_names_the_nearer_one_is_taken() -> None:
     assert told(TO_ENGLISH, "and Kowalsky", "und kovalenko kowalski kowaltschuk") == ["and", "Kowalski"]
 
@@ -87,6 +102,13 @@ def test_of_two_names_the_nearer_one_is_taken() -> None:
         # German writes all nouns with a capital, and English names alone. So nothing is known without case,
         ("today anna kowalska lives", "heute wohnt Anna Kolawska", "heute wohnt Anna Kolawska"),
         ("TODAY ANNA KOWALSKA LIVES", "heute wohnt Anna Kolawska", "heute wohnt Anna Kolawska"),
+        ("Today Anna Kowalska Lives", "heute wohnt Anna Kolawska", "heute wohnt Anna Kolawska"),
+        # The model's word is the German form of what was said, or a compound of it.
+        ("friends of Obama lived", "heute Obamas", "heute Obamas"),
+        ("in the Schengen train", "in Schengenzug", "in Schengenzug"),
+        ("and Lindgren lives", "und Lindgrenzen", "und Lindgren"),
+        ("with Lindgren's friend Lindberg", "und Lindgrens", "und Lindgrens"),
+        ("and KOWALSKA lives", "und Kolawska", "und Kolawska"),
         # nor of the first word of a sentence.
         ("Kowalska lives today", "heute wohnt Kolawska", "heute wohnt Kolawska"),
         ("today. Kowalska lives", "heute wohnt Kolawska", "heute wohnt Kolawska"),

@@ -15,7 +15,7 @@ from turia.engine.beam import PLANNED_PER_WORD, BeamSearch, Ending, Hypothesis
 from turia.engine.choosing import best_allowed
 from turia.engine.displaced import DisplacedWords
 from turia.engine.draft import Drafted
-from turia.engine.names import SpokenNames
+from turia.engine.names import MOST_SAID, SpokenNames
 from turia.engine.rows import SentenceRows
 from turia.engine.settings import LONGEST_WORD
 from turia.engine.steering import ScoredRow, steer
@@ -59,6 +59,8 @@ class Writer(SentenceRows):
         self.source.add(pieces)
         if self.hears:
             self.heard.append(word)
+        if self.terms is None:
+            del self.heard[:-MOST_SAID]
 
     @property
     def hears(self) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from turia.errors import ModelError
 
 FILES = ("source.words.txt", "target.words.txt")
-MOST_WORDS, LEAST_COUNT = 40_000, 2
+MOST_WORDS, LEAST_COUNT = 65_000, 2
 """Words of a list, and how often a corpus must have each: what it has once may be misspelt."""
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
