@@ -145,9 +145,9 @@ class SpokenNames:
         return _language(self.languages[side]) not in _CAPITAL_NOUNS
 
     def _has_case(self, said: Sequence[str]) -> bool:
-        """Whether a capital says something in these words: half of the ordinary ones inside the sentence have none."""
-        ordinary = [word for word in said[1:] if _low(word) in self.source_words]
-        return bool(ordinary) and 2 * sum(word.strip(_MARKS)[0].islower() for word in ordinary) >= len(ordinary)
+        """Whether a capital says something in these words: a third of the known ones inside the sentence have none."""
+        known = [word.strip(_MARKS) for word in said[1:] if _low(word) in self.source_words]
+        return bool(known) and 3 * sum(word[0].islower() for word in known) >= len(known)
 
     def _may_be_name(self, name: str) -> bool:
         low = name.lower()
