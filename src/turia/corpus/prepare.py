@@ -44,8 +44,7 @@ from turia.system.files import remove_leftovers, replacing, write_file
 from turia.system.locks import alone_in
 from turia.system.processes import TaskRunner, in_processes
 from turia.text.counted import counted
-from turia.text.known_words import FILES as WORD_FILES
-from turia.text.known_words import write_words
+from turia.text.known_words import take_words, write_words
 from turia.text.normalise import NORMALISATION
 from turia.text.subwords import Subwords, train_subwords
 
@@ -228,11 +227,7 @@ class _Preparation:
         for stale in self.folder.glob("*subwords.model"):
             stale.unlink()
         save_subwords(self.folder, source, target)
-        for name in WORD_FILES:
-            # None, if the subwords were learned by a release that did not list words.
-            (self.folder / name).unlink(missing_ok=True)
-            if (self.work / name).exists():
-                shutil.copyfile(self.work / name, self.folder / name)
+        take_words(self.work, self.folder)
         write_file(self.folder / "report.json", report.to_json())
         shutil.rmtree(self.work)
         self.step("join", len(chunks), len(chunks))

@@ -7,6 +7,7 @@ target.words.txt    one word a line: letters alone, in lower case, UTF-8
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,6 +48,14 @@ def read_words(path: Path) -> frozenset[str]:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ModelError(f"{path}: not UTF-8: {error}") from error
+
+
+def take_words(origin: Path, folder: Path) -> None:
+    """Puts the lists of `origin` into `folder`. Where it has none, as after an older release, none stay there."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    for file in word_files(origin):
+        shutil.copyfile(file, folder / file.name)
 
 
 def word_files(folder: Path) -> list[Path]:

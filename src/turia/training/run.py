@@ -30,7 +30,7 @@ from turia.runtime.folder import AS_GIVEN, CARD_FILE, NEW_CARD_FILE
 from turia.schema import from_dict, to_dict
 from turia.system.files import remove_leftovers, write_file
 from turia.system.locks import alone_in
-from turia.text.known_words import word_files
+from turia.text.known_words import take_words, word_files
 from turia.text.normalise import NORMALISATION
 
 _STEP = re.compile(r"step-([0-9]+)")
@@ -82,19 +82,19 @@ class RunFolder:
         before = self._learned_before(recipe)
         known = self.path / "recipe.json"
         models = {file.name: file.read_bytes() for file in recipe.data.folder.glob("*subwords.model")}
-        words = {file.name: file.read_bytes() for file in word_files(recipe.data.folder)}
         if self.steps():
             self._check_same_model(self.recipe(), recipe)
             self._check_same_subwords(models)
         # Joint ones beside one for each side are of an earlier recipe, and whoever reads the folder would take them.
-        for file in (*self.path.glob("*subwords.model"), *word_files(self.path)):
-            if file.name not in {**models, **words}:
+        for file in self.path.glob("*subwords.model"):
+            if file.name not in models:
                 file.unlink()
         write_file(known, json.dumps(to_dict(recipe), indent=1))
         data = {"gamma": gamma, "normalisation": self.normalisation(recipe), "learned_before": before}
         write_file(self.path / "data.json", json.dumps(data))
-        for name, content in {**models, **words}.items():
+        for name, content in models.items():
             write_file(self.path / name, content)
+        take_words(recipe.data.folder, self.path)
 
     def corpora(self) -> dict[str, str | None]:
         """All that the weights have learned from, by name, with the licence of each: here, and before."""
